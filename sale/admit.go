@@ -1,0 +1,69 @@
+package sale
+
+import "time"
+
+// keepEnded is how long an ended place is remembered, so that its token can
+// still be told apart from a forged one.
+const keepEnded = 15 * time.Minute
+
+// tidyAtOnce bounds how many remembered places one tick forgets.
+const tidyAtOnce = 2000
+
+// Tick sweeps what has lapsed in an event and lets in whoever may come, in one
+// transaction: min(free slots, pace) places become turns. It returns after how
+// long it wants to be called again, at most every; sooner is harmless.
+func (o *Office) Tick(event string, every time.Duration) (pause time.Duration, err error) {
+	err = o.store.Update(func(tx Tx) error {
+		e, ok := tx.Event(event)
+		if !ok {
+			return ErrNoSuchEvent
+		}
+		o.sweep(tx, e)
+		more := o.admit(tx, e)
+		pause = every
+		if more && tx.Line(event).Active < e.Rules.MaxActive { // only the pace keeps the next one out
+			pause = min(every, tx.NextCall(event).Sub(tx.Now())+time.Millisecond)
+		}
+		return nil
+	})
+	return pause, err
+}
+
+// sweep writes down what the clock has done, and forgets places that ended
+// long ago.
+func (o *Office) sweep(tx Tx, e *Event) {
+	var due []Place
+	for p := range tx.Turns(e.ID) {
+		if place(tx, e, p) != p {
+			due = append(due, p)
+		}
+	}
+	for _, p := range due {
+		o.refresh(tx, e, p)
+	}
+	for _, p := range tx.Ended(e.ID, tidyAtOnce) {
+		if tx.Now().Sub(p.Turn.EndedAt) < keepEnded {
+			break
+		}
+		tx.RemovePlace(p)
+	}
+}
+
+// admit gives turns to the front of the line and tells whether somebody still waits.
+func (o *Office) admit(tx Tx, e *Event) (more bool) {
+	now, line := tx.Now(), tx.Line(e.ID)
+	if e.Phase(now, line.Sold) != PhaseOpen || line.Waiting == 0 {
+		return false
+	}
+	n := min(room(tx, e, line), line.Waiting)
+	if e.Line == "off" {
+		n = line.Waiting
+	}
+	if n <= 0 {
+		return true
+	}
+	for _, p := range tx.Front(e.ID, n) {
+		tx.PutPlace(call(e, p, now, false))
+	}
+	return line.Waiting > n
+}

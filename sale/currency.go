@@ -1,0 +1,21 @@
+package sale
+
+import "strings"
+
+// currencies are the active codes of ISO 4217 that money is sold in.
+const currencies = " AED AFN ALL AMD AOA ARS AUD AWG AZN BAM BBD BDT BGN BHD BIF BMD BND BOB BRL BSD BTN BWP BYN BZD CAD CDF CHF CLP CNY COP CRC CUP CVE CZK DJF DKK DOP DZD EGP ERN ETB EUR FJD FKP GBP GEL GHS GIP GMD GNF GTQ GYD HKD HNL HTG HUF IDR ILS INR IQD IRR ISK JMD JOD JPY KES KGS KHR KMF KPW KRW KWD KYD KZT LAK LBP LKR LRD LSL LYD MAD MDL MGA MKD MMK MNT MOP MRU MUR MVR MWK MXN MYR MZN NAD NGN NIO NOK NPR NZD OMR PAB PEN PGK PHP PKR PLN PYG QAR RON RSD RUB RWF SAR SBD SCR SDG SEK SGD SHP SLE SOS SRD SSP STN SVC SYP SZL THB TJS TMT TND TOP TRY TTD TWD TZS UAH UGX USD UYU UZS VED VES VND VUV WST XAF XCD XOF XPF YER ZAR ZMW ZWG "
+
+// Exponent is the number of decimal digits of a currency's minor unit after
+// ISO 4217: 2 for EUR, 0 for JPY, 3 for KWD. ok is false for unknown codes.
+func Exponent(currency string) (digits int, ok bool) {
+	if len(currency) != 3 || !strings.Contains(currencies, " "+currency+" ") {
+		return 0, false
+	}
+	switch currency {
+	case "BIF", "CLP", "DJF", "GNF", "ISK", "JPY", "KMF", "KRW", "PYG", "RWF", "UGX", "VND", "VUV", "XAF", "XOF", "XPF":
+		return 0, true
+	case "BHD", "IQD", "JOD", "KWD", "LYD", "OMR", "TND":
+		return 3, true
+	}
+	return 2, true
+}

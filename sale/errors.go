@@ -1,0 +1,80 @@
+package sale
+
+import "time"
+
+// Refusal is an answer that is not what was asked for, with a sentence a person
+// can act on. Two refusals are the same to errors.Is when their codes are.
+type Refusal struct {
+	Code       string // as in the API, e.g. "seats_taken"
+	Detail     string
+	Seats      []string      // the seats it speaks of
+	RetryAfter time.Duration // zero: no advice
+	Order      *OrderView    // the order it speaks of
+}
+
+func (r *Refusal) Error() string { return r.Code + ": " + r.Detail }
+
+// Is compares codes.
+func (r *Refusal) Is(target error) bool {
+	t, ok := target.(*Refusal)
+	return ok && t.Code == r.Code
+}
+
+func (r *Refusal) with(seats []string) *Refusal {
+	c := *r
+	c.Seats = seats
+	return &c
+}
+
+func (r *Refusal) say(detail string) *Refusal {
+	c := *r
+	c.Detail = detail
+	return &c
+}
+
+// The refusals. Codes are the API's.
+var (
+	ErrNoSuchEvent   = &Refusal{Code: "no_such_event", Detail: "There is no event with this id."}
+	ErrNoSuchOrder   = &Refusal{Code: "no_such_order", Detail: "There is no order of yours with this id."}
+	ErrNoPlan        = &Refusal{Code: "no_plan", Detail: "This event has no seating plan yet."}
+	ErrNotEntered    = &Refusal{Code: "not_entered", Detail: "You have no place with this id in the line. Join the line to get one."}
+	ErrNoVisitor     = &Refusal{Code: "no_visitor", Detail: "Say who you are: call POST /api/v1/visitors first and send the cookie or the X-Visitor header."}
+	ErrEventClosed   = &Refusal{Code: "event_closed", Detail: "The sale of this event is closed."}
+	ErrSoldOut       = &Refusal{Code: "sold_out", Detail: "Every seat of this event is sold."}
+	ErrLineFull      = &Refusal{Code: "line_full", Detail: "The line is full at present. Try again in a minute.", RetryAfter: time.Minute}
+	ErrNoEntryToken  = &Refusal{Code: "no_entry_token", Detail: "Send the entry token of your turn in the X-Entry-Token header. You get it when you reach the front of the line."}
+	ErrTokenExpired  = &Refusal{Code: "entry_token_expired", Detail: "Your turn is over. Join the line again."}
+	ErrNotAdmitted   = &Refusal{Code: "not_admitted", Detail: "This entry token gives no turn. Join the line to get one."}
+	ErrWrongEvent    = &Refusal{Code: "wrong_event", Detail: "This entry token belongs to another event."}
+	ErrNoSuchSeat    = &Refusal{Code: "no_such_seat", Detail: "The house has no such seats, or they have no price."}
+	ErrSeatsTaken    = &Refusal{Code: "seats_taken", Detail: "Somebody else has these seats. Choose others."}
+	ErrNotEnough     = &Refusal{Code: "not_enough_seats", Detail: "There are not that many free seats of this kind."}
+	ErrTurnInUse     = &Refusal{Code: "turn_in_use", Detail: "A payment is running for your order. Finish or cancel it first."}
+	ErrTooMany       = &Refusal{Code: "too_many_seats", Detail: "That is more seats than one order may have."}
+	ErrNoSeats       = &Refusal{Code: "no_seats", Detail: "Name at least one seat."}
+	ErrDuplicate     = &Refusal{Code: "duplicate_seats", Detail: "Name each seat once."}
+	ErrOrderPaid     = &Refusal{Code: "order_paid", Detail: "This order is paid."}
+	ErrPaying        = &Refusal{Code: "payment_running", Detail: "A payment is running for this order. Wait for it to end."}
+	ErrHoldExpired   = &Refusal{Code: "hold_expired", Detail: "The time for these seats is over and they are free again. Choose seats again."}
+	ErrNoProvider    = &Refusal{Code: "no_such_provider", Detail: "This event does not take payments that way."}
+	ErrProviderDown  = &Refusal{Code: "provider_unavailable", Detail: "The payment provider does not answer. Your seats are still held; try again in a moment.", RetryAfter: 3 * time.Second}
+	ErrBuyerRequired = &Refusal{Code: "buyer_required", Detail: "This event asks for the buyer's name and e-mail address."}
+	ErrBadBuyer      = &Refusal{Code: "bad_buyer", Detail: "The buyer's name or e-mail address cannot be used."}
+	ErrKeyMissing    = &Refusal{Code: "idempotency_key_missing", Detail: "Send an Idempotency-Key header of 1 to 255 characters."}
+	ErrKeyReused     = &Refusal{Code: "idempotency_key_reused", Detail: "This Idempotency-Key was used with another body. Use a new key for a new request."}
+	ErrAmount        = &Refusal{Code: "amount_mismatch", Detail: "The amount is not what the order costs."}
+	ErrCurrency      = &Refusal{Code: "currency_mismatch", Detail: "The currency is not the order's."}
+	ErrRefundDue     = &Refusal{Code: "refund_due", Detail: "The seats were given to somebody else after the deadline. The money must be returned."}
+	ErrEventExists   = &Refusal{Code: "event_exists", Detail: "There is an event with this id already."}
+	ErrBadEvent      = &Refusal{Code: "bad_event", Detail: "The event cannot be like that."}
+	ErrPromise       = &Refusal{Code: "promise_made", Detail: "That would break a promise already made."}
+	ErrSeatsInUse    = &Refusal{Code: "seats_in_use", Detail: "The new plan drops seats that are held or sold."}
+	ErrEventInUse    = &Refusal{Code: "event_in_use", Detail: "People have places or orders in this event. Close it instead."}
+	ErrBadKey        = &Refusal{Code: "bad_key", Detail: "A key needs a role (admin, boxoffice, door or shop) and a name of at most 100 characters."}
+	ErrNoSuchKey     = &Refusal{Code: "no_such_key", Detail: "There is no key with this id."}
+	ErrLastAdmin     = &Refusal{Code: "last_admin", Detail: "This is the last admin key. Make another one first."}
+	ErrBadSignature  = &Refusal{Code: "bad_signature", Detail: "The signature does not fit the body. Check the webhook secret."}
+	ErrStaleEvent    = &Refusal{Code: "stale_event", Detail: "The event's timestamp is more than 300 seconds away from now."}
+	ErrBadFact       = &Refusal{Code: "bad_event_body", Detail: "The signed body is no payment event."}
+	ErrUnavailable   = &Refusal{Code: "unavailable", Detail: "Foyer cannot write at present. Nothing was changed; try again in a moment.", RetryAfter: 5 * time.Second}
+)

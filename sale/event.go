@@ -1,0 +1,80 @@
+package sale
+
+import (
+	"time"
+)
+
+// Settings are what staff decide about an event; the JSON form is the API's.
+type Settings struct {
+	ID        string           `json:"id"`
+	Name      string           `json:"name"`
+	Venue     string           `json:"venue,omitempty"`
+	StartsAt  *time.Time       `json:"startsAt,omitempty"`
+	TimeZone  string           `json:"timeZone"` // IANA name
+	Currency  string           `json:"currency"` // ISO 4217
+	OpensAt   *time.Time       `json:"opensAt,omitempty"`
+	ClosesAt  *time.Time       `json:"closesAt,omitempty"`
+	Order     string           `json:"order"` // "fifo"
+	Line      string           `json:"line"`  // "auto", "always", "off"
+	Rules     Rules            `json:"rules"`
+	Prices    map[string]int64 `json:"prices"` // category -> minor units
+	Providers []string         `json:"providers"`
+}
+
+// Rules are the numbers of an event. Times are whole seconds.
+type Rules struct {
+	AdmitPerSecond   int    `json:"admitPerSecond"`
+	MaxActive        int    `json:"maxActive"`
+	TurnSeconds      int    `json:"turnSeconds"`
+	PickupSeconds    int    `json:"pickupSeconds"`
+	ReturnSeconds    int    `json:"returnSeconds"`
+	HoldSeconds      int    `json:"holdSeconds"`
+	PaySeconds       int    `json:"paySeconds"`
+	PayMarginSeconds int    `json:"payMarginSeconds"`
+	MaxSeatsPerOrder int    `json:"maxSeatsPerOrder"`
+	MaxWaiting       int    `json:"maxWaiting"`
+	Buyer            string `json:"buyer"` // "none", "optional", "required"
+}
+
+// Event is one performance with its own line, house and orders. An *Event that
+// a Reader or Tx gives is a snapshot and must not be changed; copy it first.
+type Event struct {
+	Settings
+	Ordinal     uint32    `json:"ordinal"` // names the event in rows on disk, never used again
+	CreatedAt   time.Time `json:"createdAt"`
+	Paused      bool      `json:"paused,omitempty"`
+	Closed      bool      `json:"closed,omitempty"`
+	Message     string    `json:"message,omitempty"` // the operator's word to the public
+	PlanVersion string    `json:"planVersion,omitempty"`
+	Sellable    int       `json:"sellable"` // seats whose category has a price
+	HadHold     bool      `json:"hadHold,omitempty"`
+}
+
+// Phase is where an event stands.
+type Phase string
+
+// The phases of an event.
+const (
+	PhaseLobby   Phase = "LOBBY"    // before the opening
+	PhaseOpen    Phase = "OPEN"     // people are let in
+	PhasePaused  Phase = "PAUSED"   // staff stopped the letting-in; the line stays
+	PhaseSoldOut Phase = "SOLD_OUT" // every sellable seat is SOLD
+	PhaseClosed  Phase = "CLOSED"   // no more joins
+)
+
+// Phase tells where the event stands at now, with sold seats SOLD so far.
+func (e *Event) Phase(now time.Time, sold int) Phase {
+	switch {
+	case e.Closed, e.ClosesAt != nil && !now.Before(*e.ClosesAt):
+		return PhaseClosed
+	case e.Sellable > 0 && sold >= e.Sellable:
+		return PhaseSoldOut
+	case e.OpensAt != nil && now.Before(*e.OpensAt):
+		return PhaseLobby
+	case e.Paused:
+		return PhasePaused
+	}
+	return PhaseOpen
+}
+
+func seconds(n int) time.Duration { return time.Duration(n) * time.Second }

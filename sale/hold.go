@@ -1,0 +1,314 @@
+package sale
+
+import (
+	"errors"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"foyer/seats"
+)
+
+// holdPlan is a hold that may be made: everything is decided, nothing written.
+type holdPlan struct {
+	event  *Event
+	place  Place
+	plan   *seats.Plan
+	seats  []int    // indexes in the plan, sorted by seat id
+	old    *Order   // the visitor's own hold, to be replaced
+	lapsed []*Order // holds of others whose time is over, to be ended first
+}
+
+// Hold takes all the seats asked for or none, until one deadline. A visitor's
+// new hold replaces his old one in the same transaction; seats he keeps do not
+// get more time, and no chain of holds outlives the turn by more than one
+// holdSeconds. The refusals, in this order: token, shape of the wish, unknown
+// seats, a running payment, taken seats (with exactly the lost ones).
+func (o *Office) Hold(r HoldRequest) (*OrderView, error) {
+	var choice []int
+	err := o.store.View(func(rd Reader) error { // a refusal costs no commit
+		h, err := o.planHold(rd, r, nil)
+		if err == nil {
+			choice = h.seats
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	var v *OrderView
+	err = o.store.Update(func(tx Tx) error {
+		h, err := o.planHold(tx, r, choice)
+		if err != nil {
+			return err
+		}
+		v = o.view(tx, o.hold(tx, h))
+		return nil
+	})
+	return v, err
+}
+
+// planHold decides. choice are seats found before for a "best" wish; they are
+// taken when they are still free.
+func (o *Office) planHold(r Reader, w HoldRequest, choice []int) (*holdPlan, error) {
+	h := &holdPlan{}
+	if err := o.checkTurn(r, w, h); err != nil {
+		return nil, err
+	}
+	if err := w.checkShape(h.event.Rules.MaxSeatsPerOrder); err != nil {
+		return nil, err
+	}
+	if h.place.Turn.State == TurnClaimed {
+		h.old, _ = r.Order(h.place.Turn.Order)
+	}
+	h.plan = r.Plan(w.Event)
+	if w.Best {
+		return h, h.chooseBest(r, w, choice)
+	}
+	if err := h.chooseNamed(w.Seats); err != nil {
+		return nil, err
+	}
+	if h.old != nil && h.old.Status == Paying {
+		return nil, ErrTurnInUse
+	}
+	return h, h.checkFree(r)
+}
+
+// checkTurn finds the turn that the token gives, or refuses (fail closed).
+func (o *Office) checkTurn(r Reader, w HoldRequest, h *holdPlan) error {
+	e, ok := r.Event(w.Event)
+	if !ok {
+		return ErrNoSuchEvent
+	}
+	if w.Token == "" {
+		return ErrNoEntryToken
+	}
+	claim, ok := o.parseToken(w.Token)
+	switch {
+	case !ok:
+		return ErrNotAdmitted
+	case claim.ordinal != e.Ordinal:
+		return ErrWrongEvent
+	case w.Visitor != uuid.Nil && w.Visitor != claim.visitor:
+		return ErrNotAdmitted.say("This entry token was given to another visitor.")
+	}
+	p, ok := r.Place(w.Event, claim.visitor)
+	if !ok || p.Number != claim.number {
+		return ErrNotAdmitted
+	}
+	p = place(r, e, p)
+	switch p.Turn.State {
+	case TurnReady, TurnClaimed:
+		h.event, h.place = e, p
+		return nil
+	case TurnExpired, TurnAside:
+		return ErrTokenExpired
+	case TurnConsumed:
+		return ErrNotAdmitted.say("This turn has bought its tickets. Join the line again to buy more.")
+	}
+	return ErrNotAdmitted
+}
+
+func (w *HoldRequest) checkShape(most int) error {
+	if w.Best {
+		switch {
+		case w.Count < 1:
+			return ErrNoSeats
+		case w.Count > most:
+			return ErrTooMany.say("One order may have at most " + strconv.Itoa(most) + " seats.")
+		}
+		return nil
+	}
+	switch err := seats.CheckWish(w.Seats, most); {
+	case errors.Is(err, seats.ErrNone):
+		return ErrNoSeats
+	case errors.Is(err, seats.ErrTooMany):
+		return ErrTooMany.say("One order may have at most " + strconv.Itoa(most) + " seats.")
+	case errors.Is(err, seats.ErrDuplicate):
+		return ErrDuplicate
+	default:
+		return err
+	}
+}
+
+// chooseNamed finds the seats named, in sorted order.
+func (h *holdPlan) chooseNamed(ids []string) error {
+	var unknown []string
+	for _, id := range slices.Sorted(slices.Values(ids)) {
+		i, ok := -1, false
+		if h.plan != nil {
+			i, ok = h.plan.Index(id)
+		}
+		if !ok || !h.priced(i) {
+			unknown = append(unknown, id)
+			continue
+		}
+		h.seats = append(h.seats, i)
+	}
+	if unknown != nil {
+		return ErrNoSuchSeat.with(unknown)
+	}
+	return nil
+}
+
+func (h *holdPlan) priced(i int) bool {
+	_, ok := h.event.Prices[h.plan.Seat(i).Category]
+	return ok
+}
+
+// holder finds whoever keeps seat i from this visitor.
+func (h *holdPlan) holder(r Reader, i int) (o *Order, keeps bool) {
+	o, ok := r.Holder(h.event.ID, h.plan.Seat(i).ID)
+	if !ok || h.old != nil && o.ID == h.old.ID {
+		return nil, false
+	}
+	return o, o.Has(r.Now())
+}
+
+func (h *holdPlan) checkFree(r Reader) error {
+	var lost []string
+	for _, i := range h.seats {
+		o, keeps := h.holder(r, i)
+		switch {
+		case keeps:
+			lost = append(lost, h.plan.Seat(i).ID)
+		case o != nil && o.Status.Open() && !slices.Contains(h.lapsed, o):
+			h.lapsed = append(h.lapsed, o)
+		}
+	}
+	if lost != nil {
+		return ErrSeatsTaken.with(lost)
+	}
+	return nil
+}
+
+func (h *holdPlan) chooseBest(r Reader, w HoldRequest, choice []int) error {
+	if h.plan == nil || w.Category != "" && !h.plan.HasCategory(w.Category) {
+		return ErrNoSuchSeat.say("The house has no seats of this category.")
+	}
+	if h.old != nil && h.old.Status == Paying {
+		return ErrTurnInUse
+	}
+	free := func(i int) bool {
+		if !h.priced(i) {
+			return false
+		}
+		_, keeps := h.holder(r, i)
+		return !keeps
+	}
+	if choice == nil || slices.ContainsFunc(choice, func(i int) bool { return i >= h.plan.Len() || !free(i) }) {
+		choice = seats.Best(h.plan, w.Count, w.Category, free)
+	}
+	if choice == nil {
+		return ErrNotEnough
+	}
+	h.seats = slices.Clone(choice)
+	slices.SortFunc(h.seats, func(a, b int) int { return strings.Compare(h.plan.Seat(a).ID, h.plan.Seat(b).ID) })
+	return h.checkFree(r)
+}
+
+// hold writes a decided hold.
+func (o *Office) hold(tx Tx, h *holdPlan) *Order {
+	for _, l := range h.lapsed {
+		o.lapse(tx, l)
+	}
+	now, rules := tx.Now(), h.event.Rules
+	n := &Order{
+		ID: tx.NewID(), Event: h.event.ID, Visitor: h.place.Visitor, Place: h.place.Number, Status: Pending,
+		Currency: h.event.Currency, CreatedAt: now, UpdatedAt: now, HoldExpiresAt: now.Add(seconds(rules.HoldSeconds)),
+	}
+	for _, i := range h.seats {
+		s := h.plan.Seat(i)
+		price := h.event.Prices[s.Category]
+		n.Seats = append(n.Seats, OrderSeat{ID: s.ID, Label: h.plan.Label(i), Category: s.Category, Price: price})
+		n.Total += price // both are bounded at maxPrice and 50 seats
+	}
+	if last := h.place.Turn.ExpiresAt.Add(seconds(rules.HoldSeconds)); n.HoldExpiresAt.After(last) {
+		n.HoldExpiresAt = last
+	}
+	if h.old != nil && h.old.Has(now) {
+		if n.sharesSeats(h.old) && h.old.HoldExpiresAt.Before(n.HoldExpiresAt) {
+			n.HoldExpiresAt, n.Extended = h.old.HoldExpiresAt, h.old.Extended
+		}
+		o.cancelOrder(tx, h.old)
+	}
+	tx.PutOrder(n)
+	p := h.place
+	p.Turn.State, p.Turn.Order, p.Turn.PickedUp = TurnClaimed, n.ID, true
+	tx.PutPlace(p)
+	if !h.event.HadHold {
+		e := *h.event
+		e.HadHold = true
+		tx.PutEvent(&e)
+	}
+	return n
+}
+
+func (o *Order) sharesSeats(other *Order) bool {
+	return slices.ContainsFunc(o.Seats, func(s OrderSeat) bool {
+		return slices.ContainsFunc(other.Seats, func(t OrderSeat) bool { return s.ID == t.ID })
+	})
+}
+
+// Release gives held seats back; the turn is READY again while it has time
+// left. Giving back twice is no fault.
+func (o *Office) Release(visitor, order uuid.UUID) error {
+	_, err := o.Cancel(visitor, order)
+	return err
+}
+
+// Cancel is Release with a look at the order. It refuses with [ErrOrderPaid]
+// when money has come and with [ErrPaying] while it may be on its way.
+func (o *Office) Cancel(visitor, order uuid.UUID) (v *OrderView, err error) {
+	err = o.store.Update(func(tx Tx) error {
+		n, err := own(tx, visitor, order)
+		if err != nil {
+			return err
+		}
+		switch n.StatusAt(tx.Now()) {
+		case Pending:
+			n = o.cancel(tx, n)
+		case Paying:
+			return ErrPaying
+		case Paid, RefundDue, Refunded:
+			return ErrOrderPaid
+		}
+		v = o.view(tx, n)
+		return nil
+	})
+	return v, err
+}
+
+// cancel ends an open order and gives its turn back.
+func (o *Office) cancel(tx Tx, order *Order) *Order {
+	n := o.cancelOrder(tx, order)
+	o.unclaim(tx, n)
+	return n
+}
+
+func (o *Office) cancelOrder(tx Tx, order *Order) *Order {
+	n := order.clone()
+	n.Status = Cancelled
+	n.UpdatedAt = tx.Now()
+	tx.PutOrder(n)
+	return n
+}
+
+// own finds an order of this visitor. Unknown and foreign look alike.
+func own(r Reader, visitor, order uuid.UUID) (*Order, error) {
+	n, ok := r.Order(order)
+	if !ok || n.Visitor != visitor || visitor == uuid.Nil {
+		return nil, ErrNoSuchOrder
+	}
+	return n, nil
+}
+
+func (o *Order) clone() *Order {
+	c := *o
+	c.Seats = slices.Clone(o.Seats)
+	c.Payments = slices.Clone(o.Payments)
+	c.Confirms = slices.Clone(o.Confirms)
+	return &c
+}

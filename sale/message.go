@@ -1,0 +1,88 @@
+package sale
+
+import (
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// The topics of messages.
+const (
+	TopicOrderPaid      = "order.paid"
+	TopicTicketIssued   = "ticket.issued"
+	TopicOrderExpired   = "order.expired"
+	TopicOrderRefundDue = "order.refund_due"
+	TopicOrderRefunded  = "order.refunded"
+)
+
+// Money is an amount in minor units of an ISO 4217 currency.
+type Money struct {
+	Amount   int64  `json:"amount"`
+	Currency string `json:"currency"`
+}
+
+// OrderDoc is an order as the outside is told of it.
+type OrderDoc struct {
+	OrderID  uuid.UUID   `json:"orderId"`
+	EventID  string      `json:"eventId"`
+	Status   OrderStatus `json:"status"`
+	Seats    []SeatDoc   `json:"seats"`
+	Total    Money       `json:"total"`
+	Provider string      `json:"provider,omitempty"`
+	PaidAt   *time.Time  `json:"paidAt,omitempty"`
+	Buyer    *Buyer      `json:"buyer,omitempty"`
+}
+
+// SeatDoc is one seat of an order as the outside is told of it.
+type SeatDoc struct {
+	ID       string `json:"id"`
+	Label    string `json:"label"`
+	Category string `json:"category"`
+	Price    Money  `json:"price"`
+}
+
+// TicketDoc is one ticket as the outside is told of it.
+type TicketDoc struct {
+	TicketID uuid.UUID `json:"ticketId"`
+	OrderID  uuid.UUID `json:"orderId"`
+	EventID  string    `json:"eventId"`
+	Seat     SeatDoc   `json:"seat"`
+	Code     string    `json:"code"`
+}
+
+// orderKey is the lane of everything about one order.
+func orderKey(o *Order) string { return "order:" + o.ID.String() }
+
+func orderDoc(o *Order) OrderDoc {
+	d := OrderDoc{OrderID: o.ID, EventID: o.Event, Status: o.Status, Total: Money{o.Total, o.Currency}}
+	for _, s := range o.Seats {
+		d.Seats = append(d.Seats, seatDoc(o, s))
+	}
+	if !o.PaidAt.IsZero() {
+		d.PaidAt = &o.PaidAt
+	}
+	if o.Buyer != (Buyer{}) {
+		d.Buyer = &o.Buyer
+	}
+	for _, p := range o.Payments {
+		if p.State == PaymentSucceeded {
+			d.Provider = p.Provider
+		}
+	}
+	return d
+}
+
+func seatDoc(o *Order, s OrderSeat) SeatDoc {
+	return SeatDoc{ID: s.ID, Label: s.Label, Category: s.Category, Price: Money{s.Price, o.Currency}}
+}
+
+// announcePaid tells the outside about a paid order: the order first, then its
+// tickets, all in one lane.
+func (o *Office) announcePaid(tx Tx, n *Order) {
+	o.send(tx, TopicOrderPaid, orderKey(n), orderDoc(n))
+	for _, s := range n.Seats {
+		o.send(tx, TopicTicketIssued, orderKey(n), TicketDoc{
+			TicketID: s.Ticket, OrderID: n.ID, EventID: n.Event, Seat: seatDoc(n, s), Code: o.ticketCode(s.Ticket),
+		})
+	}
+}

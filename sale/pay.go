@@ -1,0 +1,338 @@
+package sale
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/json"
+	"net/mail"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/google/uuid"
+
+	"foyer/seats"
+)
+
+// StartedPay answers the wish to pay. RedirectURL is empty when nothing is to
+// be paid: the order is PAID then.
+type StartedPay struct {
+	RedirectURL string
+	PayBy       time.Time
+	PaymentID   string
+}
+
+// Pay starts a payment with a provider and moves the hold's deadline, once, so
+// that it outlasts the provider's page. Paying again while the payment runs
+// gives the same payment. The provider is asked between two transactions: the
+// attempt is on disk before, its name after.
+func (o *Office) Pay(ctx context.Context, visitor, order uuid.UUID, provider string, b Buyer) (StartedPay, error) {
+	var req StartRequest
+	var done *StartedPay
+	err := o.store.Update(func(tx Tx) error {
+		req, done = StartRequest{}, nil
+		n, err := own(tx, visitor, order)
+		if err != nil {
+			return err
+		}
+		req, done, err = o.beginPayment(tx, n, provider, b)
+		return err
+	})
+	if err != nil {
+		return StartedPay{}, err
+	}
+	if done != nil {
+		return *done, nil
+	}
+	started, err := o.providers[provider].Start(ctx, req)
+	if err != nil {
+		o.paymentNotStarted(order, req.Attempt)
+		return StartedPay{}, ErrProviderDown
+	}
+	err = o.store.Update(func(tx Tx) error {
+		n, ok := tx.Order(order)
+		if !ok {
+			return ErrNoSuchOrder
+		}
+		n = n.clone()
+		if i := n.attempt(req.Attempt); i >= 0 && n.Payments[i].ID == "" {
+			n.Payments[i].ID, n.Payments[i].RedirectURL = started.ID, started.RedirectURL
+			tx.PutOrder(n)
+		}
+		return nil
+	})
+	return StartedPay{RedirectURL: started.RedirectURL, PayBy: req.PayBy, PaymentID: started.ID}, err
+}
+
+// beginPayment decides and writes down a new attempt, or finds the running one.
+func (o *Office) beginPayment(tx Tx, n *Order, provider string, b Buyer) (StartRequest, *StartedPay, error) {
+	e, ok := tx.Event(n.Event)
+	if !ok {
+		return StartRequest{}, nil, ErrNoSuchOrder
+	}
+	now := tx.Now()
+	switch n.StatusAt(now) {
+	case Paid, RefundDue, Refunded:
+		return StartRequest{}, nil, ErrOrderPaid
+	case Expired, Cancelled:
+		return StartRequest{}, nil, ErrHoldExpired
+	case Paying:
+		p := n.Payments[len(n.Payments)-1]
+		switch {
+		case p.Provider != provider:
+			return StartRequest{}, nil, ErrPaying
+		case p.ID != "":
+			return StartRequest{}, &StartedPay{p.RedirectURL, p.PayBy, p.ID}, nil
+		}
+		return startRequest(e, n, p), nil, nil // the first try did not come to its end
+	}
+	if _, ok := o.providers[provider]; !ok || !slices.Contains(e.Providers, provider) {
+		return StartRequest{}, nil, ErrNoProvider
+	}
+	b, err := e.checkBuyer(b)
+	if err != nil {
+		return StartRequest{}, nil, err
+	}
+	n = n.clone()
+	n.Buyer = b
+	if n.Total == 0 {
+		o.markPaid(tx, n, Payment{Attempt: tx.NewID(), Provider: "free", State: PaymentSucceeded, At: now})
+		return StartRequest{}, &StartedPay{}, nil
+	}
+	p := Payment{Attempt: tx.NewID(), Provider: provider, State: PaymentStarted, Amount: n.Total, At: now, PayBy: now.Add(seconds(e.Rules.PaySeconds))}
+	margin := seconds(e.Rules.PayMarginSeconds)
+	if end := p.PayBy.Add(margin); !n.Extended && end.After(n.HoldExpiresAt) {
+		n.HoldExpiresAt, n.Extended = end, true
+	}
+	if last := n.HoldExpiresAt.Add(-margin); p.PayBy.After(last) {
+		p.PayBy = last
+	}
+	if !p.PayBy.After(now) {
+		return StartRequest{}, nil, ErrHoldExpired.say("There is too little time left to pay for these seats. Give them back and choose again.")
+	}
+	n.Status, n.UpdatedAt = Paying, now
+	n.Payments = append(n.Payments, p)
+	tx.PutOrder(n)
+	return startRequest(e, n, p), nil, nil
+}
+
+func startRequest(e *Event, n *Order, p Payment) StartRequest {
+	return StartRequest{Attempt: p.Attempt, Order: n.ID, Event: e.Name, Amount: n.Total, Currency: n.Currency, PayBy: p.PayBy}
+}
+
+// paymentNotStarted gives the order back its PENDING state.
+func (o *Office) paymentNotStarted(order, attempt uuid.UUID) {
+	_ = o.store.Update(func(tx Tx) error { // when this fails too, the deadline ends the attempt
+		n, ok := tx.Order(order)
+		if !ok || n.Status != Paying {
+			return nil
+		}
+		n = n.clone()
+		if i := n.attempt(attempt); i == len(n.Payments)-1 && n.Payments[i].ID == "" {
+			n.Payments[i].State = PaymentFailed
+			n.Status, n.UpdatedAt = Pending, tx.Now()
+			tx.PutOrder(n)
+		}
+		return nil
+	})
+}
+
+func (o *Order) attempt(id uuid.UUID) int {
+	return slices.IndexFunc(o.Payments, func(p Payment) bool { return p.Attempt == id })
+}
+
+func (e *Event) checkBuyer(b Buyer) (Buyer, error) {
+	if e.Rules.Buyer == "none" {
+		return Buyer{}, nil
+	}
+	if e.Rules.Buyer == "required" && (b.Name == "" || b.Email == "") {
+		return b, ErrBuyerRequired
+	}
+	if wrong := checkText("The name", b.Name, 0, 200) + checkText("The e-mail address", b.Email, 0, 254); wrong != "" {
+		return b, ErrBadBuyer.say(wrong)
+	}
+	if b.Email != "" {
+		if a, err := mail.ParseAddress(b.Email); err != nil || a.Address != b.Email {
+			return b, ErrBadBuyer.say("The e-mail address must look like name@example.org.")
+		}
+	}
+	return b, nil
+}
+
+// Confirmation is the venue's own server saying that money has come.
+type Confirmation struct {
+	Actor     string
+	Key       string // the Idempotency-Key
+	Amount    int64  // minor units
+	Currency  string
+	Reference string // the venue's name for the payment
+}
+
+// hashes are the record kept of a confirmation: the key, and the body in one
+// canonical form, whatever the order and spacing it was sent in.
+func (c Confirmation) hashes() (key, body []byte) {
+	k := sha256.Sum256([]byte(c.Key))
+	canonical, _ := json.Marshal([]any{c.Amount, c.Currency, c.Reference})
+	b := sha256.Sum256(canonical)
+	return k[:], b[:]
+}
+
+// maxConfirms bounds the idempotency records of one order.
+const maxConfirms = 64
+
+// Confirm makes the order PAID on the word of the venue's own server. It is
+// idempotent by key and by order. After the deadline it takes the same seats if
+// they are still free; otherwise the order is REFUND_DUE and the refusal
+// [ErrRefundDue] carries it.
+func (o *Office) Confirm(order uuid.UUID, c Confirmation) (v *OrderView, err error) {
+	key, body := c.hashes()
+	var late *Refusal
+	err = o.store.Update(func(tx Tx) error {
+		v, late = nil, nil
+		n, ok := tx.Order(order)
+		if !ok {
+			return ErrNoSuchOrder
+		}
+		known, err := n.confirmed(key, body)
+		if err != nil {
+			return err
+		}
+		if !known {
+			if n, err = o.confirm(tx, n, c, Confirmed{Key: key, Body: body}); err != nil {
+				return err
+			}
+		}
+		v = o.view(tx, n)
+		if n.Status != Paid {
+			r := *ErrRefundDue
+			r.Order = v
+			late = &r
+		}
+		return nil
+	})
+	if err == nil && late != nil {
+		return v, late
+	}
+	return v, err
+}
+
+// confirmed finds the record of a confirmation with this key.
+func (o *Order) confirmed(key, body []byte) (known bool, err error) {
+	for _, k := range o.Confirms {
+		if subtle.ConstantTimeCompare(k.Key, key) == 1 {
+			if subtle.ConstantTimeCompare(k.Body, body) != 1 {
+				return true, ErrKeyReused
+			}
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+func (o *Office) confirm(tx Tx, n *Order, c Confirmation, rec Confirmed) (*Order, error) {
+	switch {
+	case c.Amount <= 0 || c.Amount != n.Total:
+		return nil, ErrAmount.say("The order costs " + strconv.FormatInt(n.Total, 10) + " minor units of " + n.Currency + ".")
+	case c.Currency != n.Currency:
+		return nil, ErrCurrency.say("The order is in " + n.Currency + ".")
+	}
+	n = n.clone()
+	if len(n.Confirms) < maxConfirms {
+		n.Confirms = append(n.Confirms, rec)
+	}
+	switch n.Status {
+	case Paid, RefundDue, Refunded:
+		tx.PutOrder(n)
+		return n, nil
+	}
+	n = o.settle(tx, n, Payment{Attempt: tx.NewID(), Provider: "shop", ID: c.Reference, State: PaymentSucceeded, Amount: c.Amount, At: tx.Now()})
+	o.audit(tx, c.Actor, n.Event, "order.confirm", n.ID.String()+" "+string(n.Status))
+	return n, nil
+}
+
+// settle books money for an order without any: PAID when the order has its
+// seats or can take them again, REFUND_DUE when any is gone.
+func (o *Office) settle(tx Tx, n *Order, p Payment) *Order {
+	now := tx.Now()
+	if n.Has(now) {
+		return o.markPaid(tx, n, p)
+	}
+	var lapsed []*Order
+	plan := tx.Plan(n.Event)
+	for _, s := range n.Seats {
+		h, ok := tx.Holder(n.Event, s.ID)
+		switch {
+		case plan == nil || !planHas(plan, s.ID): // a new plan dropped the free seat
+			return o.markRefundDue(tx, n, p)
+		case !ok || h.ID == n.ID:
+		case h.Has(now):
+			return o.markRefundDue(tx, n, p)
+		case h.Status.Open() && !slices.Contains(lapsed, h):
+			lapsed = append(lapsed, h)
+		}
+	}
+	for _, h := range lapsed {
+		o.lapse(tx, h)
+	}
+	return o.markPaid(tx, n, p)
+}
+
+func planHas(p *seats.Plan, id string) bool {
+	_, ok := p.Index(id)
+	return ok
+}
+
+// lapse ends the lapsed hold of somebody else, and his turn as far as the clock
+// says.
+func (o *Office) lapse(tx Tx, h *Order) {
+	e, ok := tx.Event(h.Event)
+	p, found := tx.Place(h.Event, h.Visitor)
+	if ok && found && p.Turn.Order == h.ID && p.Turn.State == TurnClaimed {
+		o.refresh(tx, e, p)
+		return
+	}
+	o.expire(tx, h)
+}
+
+// markPaid makes n (a private copy) PAID: seats SOLD, turn CONSUMED, messages
+// written, all in this transaction.
+func (o *Office) markPaid(tx Tx, n *Order, p Payment) *Order {
+	n.Status, n.PaidAt, n.UpdatedAt = Paid, tx.Now(), tx.Now()
+	n.book(p)
+	for i := range n.Seats {
+		n.Seats[i].Ticket = tx.NewID()
+	}
+	tx.PutOrder(n)
+	o.announcePaid(tx, n)
+	if pl, ok := tx.Place(n.Event, n.Visitor); ok && pl.Number == n.Place && pl.Turn.Order == n.ID {
+		switch pl.Turn.State {
+		case TurnReady, TurnClaimed, TurnExpired:
+			pl.Turn.State, pl.Turn.EndedAt = TurnConsumed, tx.Now()
+			tx.PutPlace(pl)
+		}
+	}
+	return n
+}
+
+func (o *Office) markRefundDue(tx Tx, n *Order, p Payment) *Order {
+	open := n.Status.Open()
+	n.Status, n.UpdatedAt = RefundDue, tx.Now()
+	n.book(p)
+	tx.PutOrder(n)
+	if open {
+		o.unclaim(tx, n)
+	}
+	o.send(tx, TopicOrderRefundDue, orderKey(n), orderDoc(n))
+	return n
+}
+
+// book writes a payment into the order: over the attempt it belongs to, or as
+// money that came by itself.
+func (o *Order) book(p Payment) {
+	if i := o.attempt(p.Attempt); i >= 0 {
+		o.Payments[i] = p
+		return
+	}
+	o.Payments = append(o.Payments, p)
+}

@@ -1,0 +1,92 @@
+// Package sale holds the use cases of an evening, each exactly one transaction:
+// join, admit, hold, release, pay, confirm, expire. It decides over the rules of
+// queue (who is next), seats (the house) and outbox (what the outside is told),
+// and declares the transaction it needs, [Tx].
+//
+// Invariants: without a valid turn nobody holds seats; without verified money
+// nobody's order becomes PAID; order, seats, turn, idempotency record and
+// messages of one act change together or not at all. Expiry is a comparison with
+// the transaction's time, right at any instant; the sweep in [Office.Tick] only
+// tidies up.
+//
+// It knows no HTTP, no file and no wall clock. A function handed to a
+// transaction decides first and writes afterwards; a refusal ([Refusal]) writes
+// nothing.
+package sale
+
+import (
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/hkdf"
+	"crypto/sha256"
+
+	"github.com/google/uuid"
+
+	"foyer/outbox"
+)
+
+// Office runs the sale of every event of one house. Its methods may be called
+// from any goroutine.
+type Office struct {
+	store       Store
+	sinks       func(topic string) []string
+	ticketCode  func(ticket uuid.UUID) string
+	providers   map[string]Provider
+	queueCipher cipher.Block
+	tokenKey    []byte
+}
+
+// Config wires an [Office].
+type Config struct {
+	Store Store
+	// Secret is the house's 32-byte master secret; entry tokens and queue ids
+	// are derived from it (HKDF, RFC 5869), so they survive a restart unstored.
+	Secret []byte
+	// Sinks names where messages of a topic go; nil sends nothing.
+	Sinks func(topic string) []string
+	// TicketCode gives the code a ticket shows at the door.
+	TicketCode func(ticket uuid.UUID) string
+	// Providers take money; "shop" (the venue's own server) needs none.
+	Providers []Provider
+}
+
+// New returns an office over a store.
+func New(c Config) *Office {
+	o := &Office{store: c.Store, sinks: c.Sinks, ticketCode: c.TicketCode, providers: map[string]Provider{}}
+	if o.sinks == nil {
+		o.sinks = func(string) []string { return nil }
+	}
+	for _, p := range c.Providers {
+		o.providers[p.Name()] = p
+	}
+	block, err := aes.NewCipher(Subkey(c.Secret, "queue id"))
+	if err != nil { // a subkey has 32 bytes
+		panic(err)
+	}
+	o.queueCipher = block
+	o.tokenKey = Subkey(c.Secret, "entry token")
+	return o
+}
+
+// Subkey derives the 32-byte key for one purpose from the master secret, so
+// that no two purposes ever share a key.
+func Subkey(secret []byte, purpose string) []byte {
+	k, err := hkdf.Key(sha256.New, secret, nil, "foyer "+purpose, 32)
+	if err != nil { // only for absurd lengths
+		panic(err)
+	}
+	return k
+}
+
+// send writes one message per sink of its topic into the transaction. All
+// copies carry the same id.
+func (o *Office) send(tx Tx, topic, key string, data any) {
+	id := tx.NewID().String()
+	for _, sink := range o.sinks(topic) {
+		body, err := outbox.Envelope(id, topic, key, tx.Now(), data)
+		if err != nil {
+			panic(err) // our own structs always encode
+		}
+		tx.Send(outbox.Message{ID: id, Topic: topic, Key: key, Sink: sink, CreatedAt: tx.Now(), Body: body, State: outbox.Waiting})
+	}
+}

@@ -1,0 +1,311 @@
+package sale
+
+import (
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"time"
+
+	"foyer/seats"
+)
+
+// DefaultSettings are the settings of an event about which nothing was said.
+func DefaultSettings() Settings {
+	return Settings{
+		TimeZone: "UTC", Currency: "EUR", Order: "fifo", Line: "auto",
+		Rules: Rules{
+			AdmitPerSecond: 50, MaxActive: 500, TurnSeconds: 300, PickupSeconds: 60, ReturnSeconds: 600,
+			HoldSeconds: 300, PaySeconds: 240, PayMarginSeconds: 60, MaxSeatsPerOrder: 4, MaxWaiting: 2_000_000,
+			Buyer: "optional",
+		},
+	}
+}
+
+var idPattern = regexp.MustCompile(`^[a-z0-9-]{1,64}$`)
+
+const maxPrice = 1_000_000_000_000 // minor units; a whole order stays far below int64
+
+// check tells everything that is wrong with the settings, or nil.
+func (s *Settings) check(providers map[string]Provider) error {
+	var wrong []string
+	add := func(bad bool, format string, args ...any) {
+		if bad {
+			wrong = append(wrong, fmt.Sprintf(format, args...))
+		}
+	}
+	add(!idPattern.MatchString(s.ID), "id must be 1 to 64 of a-z, 0-9 and -.")
+	for _, t := range []string{checkText("name", s.Name, 1, 200), checkText("venue", s.Venue, 0, 200)} {
+		add(t != "", "%s", t)
+	}
+	_, err := time.LoadLocation(s.TimeZone)
+	add(err != nil || s.TimeZone == "" || s.TimeZone == "Local", "timeZone must be an IANA name such as Europe/Berlin.")
+	_, ok := Exponent(s.Currency)
+	add(!ok, "currency must be an ISO 4217 code such as EUR.")
+	add(s.Order == "draw", "order \"draw\" is not offered by this version; use \"fifo\".")
+	add(s.Order != "fifo" && s.Order != "draw", "order must be \"fifo\".")
+	add(s.Line != "auto" && s.Line != "always" && s.Line != "off", "line must be \"auto\", \"always\" or \"off\".")
+	add(s.OpensAt != nil && s.ClosesAt != nil && !s.OpensAt.Before(*s.ClosesAt), "closesAt must be after opensAt.")
+	for _, c := range slices.Sorted(maps.Keys(s.Prices)) {
+		t := checkText("a category in prices", c, 1, 100)
+		add(t != "", "%s", t)
+		add(s.Prices[c] < 0 || s.Prices[c] > maxPrice, "the price of %q must be 0 to %d minor units.", c, int64(maxPrice))
+	}
+	for _, p := range s.Providers {
+		_, known := providers[p]
+		add(!known && p != "shop" && p != "door", "provider %q is not set up.", p)
+	}
+	wrong = append(wrong, s.Rules.check()...)
+	if wrong == nil {
+		return nil
+	}
+	return ErrBadEvent.say(join(wrong))
+}
+
+func (r *Rules) check() (wrong []string) {
+	between := func(name string, v, low, high int) {
+		if v < low || v > high {
+			wrong = append(wrong, fmt.Sprintf("rules.%s must be %d to %d.", name, low, high))
+		}
+	}
+	const day = 24 * 60 * 60
+	between("admitPerSecond", r.AdmitPerSecond, 1, 5000)
+	between("maxActive", r.MaxActive, 1, 20_000)
+	between("turnSeconds", r.TurnSeconds, 2, day)
+	between("pickupSeconds", r.PickupSeconds, 2, day)
+	between("returnSeconds", r.ReturnSeconds, 0, day)
+	between("holdSeconds", r.HoldSeconds, 2, day)
+	between("paySeconds", r.PaySeconds, 1, day)
+	between("payMarginSeconds", r.PayMarginSeconds, 1, day)
+	between("maxSeatsPerOrder", r.MaxSeatsPerOrder, 1, 50)
+	between("maxWaiting", r.MaxWaiting, 1, 5_000_000)
+	if r.Buyer != "none" && r.Buyer != "optional" && r.Buyer != "required" {
+		wrong = append(wrong, `rules.buyer must be "none", "optional" or "required".`)
+	}
+	return wrong
+}
+
+func join(sentences []string) string {
+	out := ""
+	for i, s := range sentences {
+		if i > 0 {
+			out += " "
+		}
+		out += s
+	}
+	return out
+}
+
+// CreateEvent makes an event. Settings with no providers take all that are set
+// up. It refuses with [ErrBadEvent] or [ErrEventExists].
+func (o *Office) CreateEvent(actor string, s Settings) (*Event, error) {
+	if s.Providers == nil {
+		s.Providers = append(slices.Sorted(maps.Keys(o.providers)), "shop", "door")
+	}
+	if err := s.check(o.providers); err != nil {
+		return nil, err
+	}
+	var e *Event
+	err := o.store.Update(func(tx Tx) error {
+		if _, ok := tx.Event(s.ID); ok {
+			return ErrEventExists
+		}
+		e = &Event{Settings: s, Ordinal: tx.NextOrdinal(), CreatedAt: tx.Now()}
+		tx.PutEvent(e)
+		o.audit(tx, actor, e.ID, "event.create", e.Name)
+		return nil
+	})
+	return e, err
+}
+
+// ChangeEvent lets edit change a copy of the settings and keeps it when it is
+// sound. Orders keep the price they were held at. What would break a promise
+// already made is refused with [ErrPromise]: the id never changes, the currency
+// only before the first hold.
+func (o *Office) ChangeEvent(actor, id string, edit func(*Settings) error) (*Event, error) {
+	return o.change(actor, id, "event.change", func(_ Tx, e *Event) error {
+		before := e.Settings
+		e.Prices = maps.Clone(e.Prices)
+		e.Providers = slices.Clone(e.Providers)
+		if err := edit(&e.Settings); err != nil {
+			return err
+		}
+		if e.ID != before.ID {
+			return ErrPromise.say("The id of an event never changes: addresses, tokens and orders carry it.")
+		}
+		if e.HadHold && e.Currency != before.Currency {
+			return ErrPromise.say("The currency cannot change after the first hold: buyers were shown the other one.")
+		}
+		return e.check(o.providers)
+	})
+}
+
+// change runs one change of an event by staff in one transaction.
+func (o *Office) change(actor, id, act string, fn func(Tx, *Event) error) (*Event, error) {
+	var e *Event
+	err := o.store.Update(func(tx Tx) error {
+		old, ok := tx.Event(id)
+		if !ok {
+			return ErrNoSuchEvent
+		}
+		c := *old
+		if err := fn(tx, &c); err != nil {
+			return err
+		}
+		c.Sellable = sellable(tx.Plan(id), c.Prices)
+		tx.PutEvent(&c)
+		o.audit(tx, actor, id, act, c.Message)
+		e = &c
+		return nil
+	})
+	return e, err
+}
+
+// sellable counts the seats whose category has a price.
+func sellable(p *seats.Plan, prices map[string]int64) (n int) {
+	if p == nil {
+		return 0
+	}
+	for i := range p.Len() {
+		if _, ok := prices[p.Seat(i).Category]; ok {
+			n++
+		}
+	}
+	return n
+}
+
+// OpenEvent opens the sale now, whatever was planned, and ends a pause.
+func (o *Office) OpenEvent(actor, id string) (*Event, error) {
+	return o.change(actor, id, "event.open", func(tx Tx, e *Event) error {
+		now := tx.Now()
+		if e.ClosesAt != nil && !now.Before(*e.ClosesAt) {
+			return ErrPromise.say("The event's closesAt has passed. Move it first.")
+		}
+		if e.OpensAt == nil || now.Before(*e.OpensAt) {
+			e.OpensAt = &now
+		}
+		e.Paused, e.Closed = false, false
+		return nil
+	})
+}
+
+// PauseEvent stops the letting-in. The line, turns and holds stay.
+func (o *Office) PauseEvent(actor, id, message string) (*Event, error) {
+	return o.speak(actor, id, "event.pause", message, func(e *Event) { e.Paused = true })
+}
+
+// ResumeEvent ends a pause and takes back its message.
+func (o *Office) ResumeEvent(actor, id string) (*Event, error) {
+	return o.speak(actor, id, "event.resume", "", func(e *Event) { e.Paused = false })
+}
+
+// CloseEvent ends the joining and the letting-in. Turns and holds run out their time.
+func (o *Office) CloseEvent(actor, id, message string) (*Event, error) {
+	return o.speak(actor, id, "event.close", message, func(e *Event) { e.Closed = true })
+}
+
+// Announce shows a message to everybody; "" takes it back.
+func (o *Office) Announce(actor, id, message string) (*Event, error) {
+	return o.speak(actor, id, "event.announce", message, func(*Event) {})
+}
+
+func (o *Office) speak(actor, id, act, message string, fn func(*Event)) (*Event, error) {
+	if wrong := checkText("message", message, 0, 500); wrong != "" {
+		return nil, ErrBadEvent.say(wrong)
+	}
+	return o.change(actor, id, act, func(_ Tx, e *Event) error {
+		e.Message = message
+		fn(e)
+		return nil
+	})
+}
+
+// RemoveEvent forgets an event that nobody waits for, holds seats of or has
+// paid for ([ErrEventInUse]).
+func (o *Office) RemoveEvent(actor, id string) error {
+	return o.store.Update(func(tx Tx) error {
+		e, ok := tx.Event(id)
+		if !ok {
+			return ErrNoSuchEvent
+		}
+		if line := tx.Line(id); line.Waiting+line.Active+line.Sold > 0 {
+			return ErrEventInUse
+		}
+		for range tx.Turns(id) {
+			return ErrEventInUse
+		}
+		tx.RemoveEvent(e)
+		o.audit(tx, actor, id, "event.remove", e.Name)
+		return nil
+	})
+}
+
+// PlanChange tells what a new plan does to the house.
+type PlanChange struct {
+	Version  string
+	Seats    int
+	Added    []string // seat ids
+	Removed  []string
+	Unpriced []string // categories without a price: their seats are off sale
+}
+
+// SetPlan gives the event a plan. A new plan may drop only seats nobody holds
+// or has bought ([ErrSeatsInUse] with them). With dryRun nothing changes.
+func (o *Office) SetPlan(actor, id string, p *seats.Plan, dryRun bool) (*PlanChange, error) {
+	ch := &PlanChange{}
+	err := o.store.Update(func(tx Tx) error {
+		*ch = PlanChange{Version: p.Version(), Seats: p.Len()}
+		old, ok := tx.Event(id)
+		if !ok {
+			return ErrNoSuchEvent
+		}
+		if err := ch.compare(tx, old, p); err != nil || dryRun {
+			return err
+		}
+		e := *old
+		e.PlanVersion = ch.Version
+		e.Sellable = sellable(p, e.Prices)
+		tx.PutPlan(id, p)
+		tx.PutEvent(&e)
+		o.audit(tx, actor, id, "event.plan", fmt.Sprintf("%d seats, %d added, %d removed", ch.Seats, len(ch.Added), len(ch.Removed)))
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return ch, nil
+}
+
+func (ch *PlanChange) compare(r Reader, e *Event, p *seats.Plan) error {
+	var inUse []string
+	old := r.Plan(e.ID)
+	if old != nil {
+		for i := range old.Len() {
+			id := old.Seat(i).ID
+			if _, stays := p.Index(id); stays {
+				continue
+			}
+			ch.Removed = append(ch.Removed, id)
+			if h, ok := r.Holder(e.ID, id); ok && h.Has(r.Now()) {
+				inUse = append(inUse, id)
+			}
+		}
+	}
+	for i := range p.Len() {
+		id := p.Seat(i).ID
+		if old == nil {
+			ch.Added = append(ch.Added, id)
+		} else if _, was := old.Index(id); !was {
+			ch.Added = append(ch.Added, id)
+		}
+	}
+	for _, c := range p.Categories {
+		if _, ok := e.Prices[c.Name]; !ok {
+			ch.Unpriced = append(ch.Unpriced, c.Name)
+		}
+	}
+	if inUse != nil {
+		return ErrSeatsInUse.with(inUse)
+	}
+	return nil
+}

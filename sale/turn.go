@@ -1,0 +1,82 @@
+package sale
+
+import "time"
+
+// call gives a place its turn.
+func call(e *Event, p Place, now time.Time, present bool) Place {
+	p.Turn = Turn{State: TurnReady, CalledAt: now, ExpiresAt: now.Add(seconds(e.Rules.TurnSeconds)), PickedUp: present}
+	return p
+}
+
+// at tells where a place stands at now, whether or not the sweep has come by:
+// claimed is the order that claims the turn, or nil. Pure.
+func (p Place) at(e *Event, claimed *Order, now time.Time) Place {
+	t := &p.Turn
+	if t.State == TurnClaimed && (claimed == nil || !claimed.Has(now)) {
+		t.State = TurnReady // the hold lapsed or was given back; the turn may have time left
+	}
+	if t.State == TurnReady {
+		pickup := t.CalledAt.Add(seconds(e.Rules.PickupSeconds))
+		switch {
+		case !t.PickedUp && pickup.Before(t.ExpiresAt) && !now.Before(pickup):
+			t.State, t.AsideAt = TurnAside, pickup
+		case !now.Before(t.ExpiresAt):
+			t.State, t.EndedAt = TurnExpired, now
+		}
+	}
+	if t.State == TurnAside {
+		if grace := t.AsideAt.Add(seconds(e.Rules.ReturnSeconds)); !now.Before(grace) {
+			t.State, t.EndedAt = TurnExpired, now
+		}
+	}
+	return p
+}
+
+// place finds a visitor's place as it stands now.
+func place(r Reader, e *Event, p Place) Place {
+	var claimed *Order
+	if p.Turn.State == TurnClaimed {
+		claimed, _ = r.Order(p.Turn.Order)
+	}
+	return p.at(e, claimed, r.Now())
+}
+
+// refresh writes down what the clock has done to a place: a lapsed hold becomes
+// EXPIRED and the outside is told, a turn nobody picked up is set aside, one
+// whose time is over ends. It returns the place as it stands now.
+func (o *Office) refresh(tx Tx, e *Event, p Place) Place {
+	q := place(tx, e, p)
+	if p.Turn.State == TurnClaimed {
+		if order, ok := tx.Order(p.Turn.Order); ok && order.Lapsed(tx.Now()) {
+			o.expire(tx, order)
+		}
+	}
+	if q != p {
+		tx.PutPlace(q)
+	}
+	return q
+}
+
+// expire ends a lapsed order. Its seats are free already: a lapsed order does
+// not have them.
+func (o *Office) expire(tx Tx, order *Order) {
+	n := order.clone()
+	n.Status = Expired
+	n.UpdatedAt = tx.Now()
+	tx.PutOrder(n)
+	o.send(tx, TopicOrderExpired, orderKey(n), orderDoc(n))
+}
+
+// unclaim gives a turn back after its order ended without money.
+func (o *Office) unclaim(tx Tx, order *Order) {
+	e, ok := tx.Event(order.Event)
+	if !ok {
+		return
+	}
+	p, ok := tx.Place(order.Event, order.Visitor)
+	if !ok || p.Turn.State != TurnClaimed || p.Turn.Order != order.ID {
+		return
+	}
+	p.Turn.State = TurnReady
+	tx.PutPlace(p.at(e, nil, tx.Now()))
+}

@@ -1,0 +1,124 @@
+package sale
+
+import (
+	"iter"
+	"time"
+
+	"github.com/google/uuid"
+
+	"foyer/outbox"
+	"foyer/queue"
+	"foyer/seats"
+)
+
+// Reader shows one moment of the sale: what is committed, or, inside a [Tx],
+// that and everything written before in the same transaction.
+type Reader interface {
+	// Now is the time of the transaction: whole milliseconds, UTC, never
+	// earlier than that of any transaction committed before.
+	Now() time.Time
+	// Event finds an event by id.
+	Event(id string) (*Event, bool)
+	// Events gives all events in the order of their creation.
+	Events() []*Event
+	// Plan gives an event's plan; nil when none was set.
+	Plan(event string) *seats.Plan
+	// Place finds a visitor's latest place in an event, ended ones included
+	// for as long as they are kept.
+	Place(event string, visitor uuid.UUID) (Place, bool)
+	// Line gives the counts of an event's line.
+	Line(event string) Line
+	// Rank counts the waiting places with a smaller number, as committed.
+	Rank(event string, number uint64) int
+	// Frontier is the smallest number that has never been called nor left:
+	// everybody with a smaller one had his turn, as committed.
+	Frontier(event string) uint64
+	// Recent counts the turns given within the last second.
+	Recent(event string) int
+	// Flow is what leaves the line. Read only.
+	Flow(event string) *queue.Flow
+	// Order finds an order by id.
+	Order(id uuid.UUID) (*Order, bool)
+	// Holder finds the order that last claimed a seat and did not give it
+	// back. It may have lapsed: ask [Order.Has].
+	Holder(event, seat string) (*Order, bool)
+	// Key finds an API key by the hash of its secret.
+	Key(hash KeyHash) (*Key, bool)
+	// Keys gives all API keys in the order of their creation.
+	Keys() []*Key
+	// Receipt finds what became of a payment event seen before.
+	Receipt(provider, eventID string) (*Receipt, bool)
+}
+
+// Line is the state of an event's line in numbers.
+type Line struct {
+	Waiting int    // places in the line
+	Active  int    // turns READY or CLAIMED as stored
+	Next    uint64 // the number the next join gets
+	Sold    int    // seats in PAID orders
+}
+
+// Tx is one write transaction. Nothing it writes is seen by others before the
+// commit, and all of it is dropped when its function returns an error.
+type Tx interface {
+	Reader
+	// NewID returns a fresh random id; ids rise with time (UUID version 7).
+	NewID() uuid.UUID
+	// NextOrdinal returns an event ordinal never given before.
+	NextOrdinal() uint32
+	PutEvent(*Event)
+	RemoveEvent(*Event)
+	PutPlan(event string, p *seats.Plan)
+	// NextCall is the earliest time at which the event's pace allows one more turn.
+	NextCall(event string) time.Time
+	// Front gives the first waiting places, in order, at most n.
+	Front(event string, n int) []Place
+	// Turns gives every place that is READY, CLAIMED or ASIDE, in no order.
+	Turns(event string) iter.Seq[Place]
+	// Ended gives places whose turn ended, oldest first, at most n.
+	Ended(event string, n int) []Place
+	// PutPlace writes a place; a new one must carry Line.Next as its number.
+	PutPlace(Place)
+	// RemovePlace forgets a place that ended.
+	RemovePlace(Place)
+	PutOrder(*Order)
+	PutReceipt(*Receipt)
+	// Send adds a message to the outbox.
+	Send(outbox.Message)
+	// Audit records who did what.
+	Audit(Entry)
+	PutKey(*Key)
+	RemoveKey(*Key)
+}
+
+// Store keeps the sale. Update and View return the function's own error, or
+// [ErrUnavailable] when writing does not work at present.
+type Store interface {
+	// Update runs fn in the one write transaction and returns after its
+	// changes are on disk. It may share its commit with neighbours. fn must
+	// have no effect outside its Tx.
+	Update(fn func(Tx) error) error
+	// View runs fn over the committed state. fn must be quick and must not
+	// keep the Reader.
+	View(fn func(Reader) error) error
+	// Orders lists an event's orders, newest first, starting before the given
+	// id (uuid.Nil: from the newest), at most n. Not inside View or Update.
+	Orders(event string, before uuid.UUID, n int) ([]*Order, error)
+	// Entries lists audit entries newest first, before seq (0: all), at most n.
+	Entries(before uint64, n int) ([]Entry, error)
+	// Attention lists payment facts that need a person, oldest first.
+	Attention() []*Receipt
+	// Changed returns a channel that is closed at the next commit that
+	// touches the event.
+	Changed(event string) <-chan struct{}
+}
+
+// Entry is one line of the audit: who did what, when, to which event.
+type Entry struct {
+	Seq    uint64    `json:"seq"` // given by the store
+	At     time.Time `json:"at"`
+	Actor  string    `json:"actor"` // "staff:<key id>", "visitor", "provider:demo", "house"
+	Event  string    `json:"event,omitempty"`
+	Act    string    `json:"act"` // "event.open"
+	Detail string    `json:"detail,omitempty"`
+}

@@ -1,0 +1,189 @@
+package store
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"slices"
+	"sync"
+
+	"github.com/google/uuid"
+	bolt "go.etcd.io/bbolt"
+
+	"foyer/outbox"
+	"foyer/sale"
+)
+
+// Orders lists an event's orders, newest first, before an id, at most n.
+func (s *Store) Orders(event string, before uuid.UUID, n int) ([]*sale.Order, error) {
+	var found []*sale.Order
+	err := s.db.View(func(tx *bolt.Tx) error {
+		for _, name := range [][]byte{bucketOrders, bucketClosed} {
+			some, err := newestOrders(tx.Bucket(name).Cursor(), event, before, n)
+			if err != nil {
+				return err
+			}
+			found = append(found, some...)
+		}
+		return nil
+	})
+	slices.SortFunc(found, func(a, b *sale.Order) int { return bytes.Compare(b.ID[:], a.ID[:]) })
+	return found[:min(n, len(found))], err
+}
+
+func newestOrders(c *bolt.Cursor, event string, before uuid.UUID, n int) (found []*sale.Order, err error) {
+	k, v := c.Last()
+	if before != uuid.Nil {
+		if k, _ = c.Seek(orderKey(before)); k != nil {
+			k, v = c.Prev()
+		} else {
+			k, v = c.Last()
+		}
+	}
+	for ; k != nil && len(found) < n; k, v = c.Prev() {
+		o, err := decodeOrder(v)
+		if err != nil {
+			return nil, err
+		}
+		if o.Event == event {
+			found = append(found, o)
+		}
+	}
+	return found, nil
+}
+
+// Entries lists audit entries, newest first, before seq (0: all), at most n.
+func (s *Store) Entries(before uint64, n int) (found []sale.Entry, err error) {
+	err = s.db.View(func(tx *bolt.Tx) error {
+		c := tx.Bucket(bucketAudit).Cursor()
+		k, v := c.Last()
+		if before > 0 {
+			if k, _ = c.Seek(key64(before)); k != nil {
+				k, v = c.Prev()
+			} else {
+				k, v = c.Last()
+			}
+		}
+		for ; k != nil && len(found) < n; k, v = c.Prev() {
+			var e sale.Entry
+			if err := json.Unmarshal(v, &e); err != nil {
+				return err
+			}
+			found = append(found, e)
+		}
+		return nil
+	})
+	return found, err
+}
+
+// Attention lists the payment facts that a person must decide, oldest first.
+func (s *Store) Attention() []*sale.Receipt {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	var found []*sale.Receipt
+	for _, rc := range s.mem.receipts {
+		if rc.Attention != "" {
+			found = append(found, rc)
+		}
+	}
+	slices.SortFunc(found, func(a, b *sale.Receipt) int { return int(int64(a.Seq) - int64(b.Seq)) })
+	return found
+}
+
+// ServeOutbox hands over all messages not yet delivered, and from then on each
+// new one after its commit, in the order of their sequence numbers and without
+// their bodies. It is called once, before any Update.
+func (s *Store) ServeOutbox(offer func([]outbox.Message)) error {
+	const page = 10_000
+	for after := uint64(0); ; {
+		msgs, err := s.messages("", after, page)
+		if err != nil {
+			return err
+		}
+		if len(msgs) == 0 {
+			break
+		}
+		offer(msgs)
+		after = msgs[len(msgs)-1].Seq
+	}
+	s.offer = offer
+	return nil
+}
+
+// Messages lists messages of a state ("" = any) after a sequence number, at
+// most n, without their bodies.
+func (s *Store) Messages(state outbox.State, after uint64, n int) ([]outbox.Message, error) {
+	return s.messages(state, after, n)
+}
+
+func (s *Store) messages(state outbox.State, after uint64, n int) (found []outbox.Message, err error) {
+	err = s.db.View(func(tx *bolt.Tx) error {
+		c := tx.Bucket(bucketOutbox).Cursor()
+		for k, v := c.Seek(key64(after + 1)); k != nil && len(found) < n; k, v = c.Next() {
+			m, err := decodeMessage(binary.BigEndian.Uint64(k), v, false)
+			if err != nil {
+				return err
+			}
+			if state == "" || m.State == state {
+				found = append(found, m)
+			}
+		}
+		return nil
+	})
+	return found, err
+}
+
+// Load reads one message with its body.
+func (s *Store) Load(seq uint64) (m outbox.Message, found bool, err error) {
+	err = s.db.View(func(tx *bolt.Tx) error {
+		v := tx.Bucket(bucketOutbox).Get(key64(seq))
+		if v == nil {
+			return nil
+		}
+		found = true
+		m, err = decodeMessage(seq, v, true)
+		return err
+	})
+	return m, found && err == nil, err
+}
+
+// Settle books delivery attempts in one transaction.
+func (s *Store) Settle(outcomes []outbox.Outcome) error {
+	return s.Update(func(t sale.Tx) error {
+		for _, o := range outcomes {
+			t.(*tx).settled.add(o)
+		}
+		return nil
+	})
+}
+
+// watchers are those who wait for the next change of an event.
+type watchers struct {
+	mu sync.Mutex
+	on map[string]chan struct{}
+}
+
+func (w *watchers) init() { w.on = map[string]chan struct{}{} }
+
+func (w *watchers) tell(events map[string]struct{}) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for e := range events {
+		if c, ok := w.on[e]; ok {
+			close(c)
+			delete(w.on, e)
+		}
+	}
+}
+
+// Changed returns a channel that is closed at the next commit that touches the event.
+func (s *Store) Changed(event string) <-chan struct{} {
+	s.watch.mu.Lock()
+	defer s.watch.mu.Unlock()
+	c, ok := s.watch.on[event]
+	if !ok {
+		c = make(chan struct{})
+		s.watch.on[event] = c
+	}
+	return c
+}

@@ -1,0 +1,184 @@
+package store
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+	bolt "go.etcd.io/bbolt"
+
+	"foyer/sale"
+	"foyer/seats"
+)
+
+// load builds memory from the file.
+func (s *Store) load() error {
+	m := newMemory()
+	err := s.db.View(func(tx *bolt.Tx) error {
+		s.secret = bytes.Clone(tx.Bucket(bucketMeta).Get(keySecret))
+		if v := tx.Bucket(bucketMeta).Get(keyOrdinal); len(v) == 4 {
+			m.next.ordinal = binary.BigEndian.Uint32(v)
+		}
+		m.next.message = lastKey(tx, bucketOutbox) + 1
+		m.next.receipt = lastKey(tx, bucketReceipts) + 1
+		m.next.entries = lastKey(tx, bucketAudit) + 1
+		return errors.Join(m.loadEvents(tx), m.loadKeys(tx), m.loadReceipts(tx), m.loadOrders(tx), m.loadPlaces(tx))
+	})
+	if err != nil {
+		return fmt.Errorf("%w: %v; restore a backup", ErrBadFile, err)
+	}
+	now := s.now()
+	for _, em := range m.events {
+		em.settleIn(now)
+		em.toldAt = now
+	}
+	s.mem = m
+	return nil
+}
+
+func lastKey(tx *bolt.Tx, bucket []byte) uint64 {
+	if k, _ := tx.Bucket(bucket).Cursor().Last(); len(k) == 8 {
+		return binary.BigEndian.Uint64(k)
+	}
+	return 0
+}
+
+func (m *memory) loadEvents(tx *bolt.Tx) error {
+	return tx.Bucket(bucketEvents).ForEach(func(k, v []byte) error {
+		e := &sale.Event{}
+		if err := json.Unmarshal(v, e); err != nil {
+			return fmt.Errorf("event: %w: %v", errDamaged, err)
+		}
+		m.putEvent(e)
+		em := m.events[e.ID]
+		if raw := tx.Bucket(bucketPlans).Get(k); raw != nil {
+			p, err := seats.Parse(bytes.Clone(raw))
+			if err != nil {
+				return fmt.Errorf("plan of %s: %w: %v", e.ID, errDamaged, err)
+			}
+			em.plan = p
+		}
+		if c := tx.Bucket(bucketCounts).Get(k); len(c) == 16 {
+			em.tally.next, em.tally.frontier = binary.BigEndian.Uint64(c), binary.BigEndian.Uint64(c[8:])
+		}
+		return nil
+	})
+}
+
+func (m *memory) loadKeys(tx *bolt.Tx) error {
+	return tx.Bucket(bucketKeys).ForEach(func(_, v []byte) error {
+		k := &sale.Key{}
+		if err := json.Unmarshal(v, k); err != nil {
+			return fmt.Errorf("key: %w: %v", errDamaged, err)
+		}
+		m.keys[k.Hash] = k
+		return nil
+	})
+}
+
+func (m *memory) loadReceipts(tx *bolt.Tx) error {
+	return tx.Bucket(bucketReceipts).ForEach(func(_, v []byte) error {
+		rc := &sale.Receipt{}
+		if err := json.Unmarshal(v, rc); err != nil {
+			return fmt.Errorf("receipt: %w: %v", errDamaged, err)
+		}
+		m.receipts[receiptKey{rc.Fact.Provider, rc.Fact.EventID}] = rc
+		return nil
+	})
+}
+
+// loadOrders finds the holder of each seat. Where a lapsed order and the one
+// that took its seats over both claim one, the newer has it: ids rise.
+func (m *memory) loadOrders(tx *bolt.Tx) error {
+	return tx.Bucket(bucketOrders).ForEach(func(_, v []byte) error {
+		o, err := decodeOrder(v)
+		if err != nil {
+			return err
+		}
+		m.orders[o.ID] = o
+		em, ok := m.events[o.Event]
+		if !ok || !o.Status.Claims() {
+			return nil
+		}
+		if o.Status == sale.Paid {
+			em.tally.sold += len(o.Seats)
+		}
+		for _, s := range o.Seats {
+			em.holders[s.ID] = o
+		}
+		return nil
+	})
+}
+
+func (m *memory) loadPlaces(tx *bolt.Tx) error {
+	byOrdinal := map[uint32]*eventMemory{}
+	for _, em := range m.events {
+		byOrdinal[em.event.Ordinal] = em
+	}
+	return tx.Bucket(bucketPlaces).ForEach(func(k, v []byte) error {
+		if len(k) != 12 {
+			return fmt.Errorf("place: %w", errDamaged)
+		}
+		em, ok := byOrdinal[binary.BigEndian.Uint32(k)]
+		if !ok {
+			return nil
+		}
+		p, err := decodePlace(em.event.ID, binary.BigEndian.Uint64(k[4:]), v)
+		if err != nil {
+			return err
+		}
+		em.tally.count(p, 1)
+		em.tally.next = max(em.tally.next, p.Number+1)
+		if p.Turn.State == sale.TurnNone {
+			em.line.Append(p.Number, p.Visitor)
+			return nil
+		}
+		em.called[p.Visitor] = p
+		if p.Turn.State.Live() {
+			em.live[p.Visitor] = struct{}{}
+		} else {
+			em.ended = append(em.ended, endedPlace{p.Visitor, p.Number})
+		}
+		return nil
+	})
+}
+
+// settleIn puts in order what rows by number do not tell by themselves.
+func (em *eventMemory) settleIn(now time.Time) {
+	slices.SortFunc(em.ended, func(a, b endedPlace) int {
+		return em.called[a.visitor].Turn.EndedAt.Compare(em.called[b.visitor].Turn.EndedAt)
+	})
+	calls := make([]sale.Place, 0, len(em.called))
+	for _, p := range em.called {
+		calls = append(calls, p)
+	}
+	slices.SortFunc(calls, func(a, b sale.Place) int { return a.Turn.CalledAt.Compare(b.Turn.CalledAt) })
+	for _, p := range calls {
+		if !p.Turn.CalledAt.After(now) { // a clock that ran ahead must not stop the pace
+			em.window.Add(p.Turn.CalledAt, 1)
+		}
+	}
+}
+
+// coldOrder reads an order that is not in memory: a hold that came to nothing.
+func (s *Store) coldOrder(id uuid.UUID) (o *sale.Order, found bool) {
+	err := s.db.View(func(tx *bolt.Tx) error {
+		v := tx.Bucket(bucketClosed).Get(orderKey(id))
+		if v == nil {
+			return nil
+		}
+		var err error
+		o, err = decodeOrder(v)
+		found = err == nil
+		return err
+	})
+	if err != nil {
+		s.log.Error("cannot read an order", "order", id.String(), "error", err.Error())
+	}
+	return o, found
+}

@@ -1,0 +1,287 @@
+package store
+
+import (
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+
+	"foyer/queue"
+	"foyer/sale"
+	"foyer/seats"
+)
+
+// memory is the committed sale. Only the writer changes it, under Store.mu.
+type memory struct {
+	events   map[string]*eventMemory
+	list     []*sale.Event // in the order of creation
+	orders   map[uuid.UUID]*sale.Order
+	receipts map[receiptKey]*sale.Receipt
+	keys     map[sale.KeyHash]*sale.Key
+	next     sequences
+}
+
+// sequences are the numbers that the next rows get.
+type sequences struct {
+	ordinal                   uint32
+	message, receipt, entries uint64
+}
+
+type receiptKey struct{ provider, event string }
+
+// seatKey names a seat across events.
+type seatKey struct{ event, seat string }
+
+// placeKey names a visitor's place across events.
+type placeKey struct {
+	event   string
+	visitor uuid.UUID
+}
+
+// eventMemory is one event with its line and house.
+type eventMemory struct {
+	event   *sale.Event
+	plan    *seats.Plan
+	line    *queue.Line              // waiting places
+	called  map[uuid.UUID]sale.Place // places with a turn, ended ones too
+	live    map[uuid.UUID]struct{}   // those of called that are READY, CLAIMED or ASIDE
+	ended   []endedPlace             // oldest first; entries may be outdated
+	holders map[string]*sale.Order   // seat -> the order that claims it
+	window  queue.Window             // turns given lately
+	flow    queue.Flow               // what leaves the line
+	tally   tally
+	given   int       // turns given since flow was told last
+	done    int       // turns ended since flow was told last
+	toldAt  time.Time // when flow was told last
+}
+
+// tally are an event's counts.
+type tally struct {
+	waiting, active, sold int
+	next                  uint64 // the number of the next join
+	frontier              uint64 // one more than the highest number ever called
+}
+
+type endedPlace struct {
+	visitor uuid.UUID
+	number  uint64
+}
+
+func newMemory() *memory {
+	return &memory{
+		events: map[string]*eventMemory{}, orders: map[uuid.UUID]*sale.Order{},
+		receipts: map[receiptKey]*sale.Receipt{}, keys: map[sale.KeyHash]*sale.Key{},
+		next: sequences{ordinal: 1, message: 1, receipt: 1, entries: 1},
+	}
+}
+
+func newEventMemory(e *sale.Event) *eventMemory {
+	return &eventMemory{
+		event: e, line: queue.NewLine(), called: map[uuid.UUID]sale.Place{}, live: map[uuid.UUID]struct{}{},
+		holders: map[string]*sale.Order{}, tally: tally{next: 1, frontier: 1},
+	}
+}
+
+func (m *memory) putEvent(e *sale.Event) {
+	if em, ok := m.events[e.ID]; ok {
+		em.event = e
+	} else {
+		m.events[e.ID] = newEventMemory(e)
+	}
+	m.list = slices.DeleteFunc(slices.Clone(m.list), func(o *sale.Event) bool { return o.Ordinal == e.Ordinal })
+	at, _ := slices.BinarySearchFunc(m.list, e.Ordinal, func(o *sale.Event, n uint32) int { return int(o.Ordinal) - int(n) })
+	m.list = slices.Insert(m.list, at, e)
+}
+
+func (m *memory) removeEvent(e *sale.Event) {
+	delete(m.events, e.ID)
+	m.list = slices.DeleteFunc(slices.Clone(m.list), func(o *sale.Event) bool { return o.Ordinal == e.Ordinal })
+}
+
+// place finds the committed place of a visitor.
+func (em *eventMemory) place(visitor uuid.UUID) (sale.Place, bool) {
+	if p, ok := em.called[visitor]; ok {
+		return p, true
+	}
+	if n, ok := em.line.Number(visitor); ok {
+		return sale.Place{Event: em.event.ID, Number: n, Visitor: visitor}, true
+	}
+	return sale.Place{}, false
+}
+
+// forget takes a place out of every index.
+func (em *eventMemory) forget(p sale.Place) {
+	if p.Turn.State == sale.TurnNone {
+		em.line.Remove(p.Number)
+		return
+	}
+	delete(em.called, p.Visitor)
+	delete(em.live, p.Visitor)
+}
+
+// putPlace moves a visitor's place to where it belongs now.
+func (em *eventMemory) putPlace(p sale.Place, now time.Time) {
+	old, had := em.place(p.Visitor)
+	if had && (old.Number != p.Number || old.Turn.State == sale.TurnNone || p.Turn.State == sale.TurnNone) {
+		em.forget(old)
+	}
+	s := p.Turn.State
+	if s == sale.TurnNone {
+		if p.Number >= em.tally.next {
+			em.line.Append(p.Number, p.Visitor)
+		} else {
+			em.line.Restore(p.Number, p.Visitor)
+		}
+		return
+	}
+	em.called[p.Visitor] = p
+	if s.Live() {
+		em.live[p.Visitor] = struct{}{}
+	} else {
+		delete(em.live, p.Visitor)
+		if !had || old.Number != p.Number || old.Turn.State.Live() {
+			em.ended = append(em.ended, endedPlace{p.Visitor, p.Number})
+			em.done++
+		}
+	}
+	if s == sale.TurnReady && p.Turn.CalledAt.Equal(now) && (!had || !old.Turn.CalledAt.Equal(now)) {
+		em.window.Add(now, 1)
+		em.given++
+	}
+}
+
+// putOrder keeps what still matters in memory; a hold that came to nothing lives
+// on disk only.
+func (m *memory) putOrder(o *sale.Order) {
+	if o.Status == sale.Expired || o.Status == sale.Cancelled {
+		delete(m.orders, o.ID)
+	} else {
+		m.orders[o.ID] = o
+	}
+}
+
+// frontier is the smallest number nobody before has missed.
+func (em *eventMemory) frontier() uint64 {
+	for n := range em.line.All() {
+		return max(n, em.tally.frontier)
+	}
+	return em.tally.next
+}
+
+// tellFlow tells the estimate what left the line in the last second or so.
+func (em *eventMemory) tellFlow(now time.Time) {
+	if now.Sub(em.toldAt) < time.Second {
+		return
+	}
+	em.flow.Observe(now, em.given, em.line.Len())
+	em.flow.Done(now, em.done)
+	em.given, em.done, em.toldAt = 0, 0, now
+}
+
+// reader is memory at one moment; it implements sale.Reader.
+type reader struct {
+	*memory
+	at   time.Time
+	cold func(uuid.UUID) (*sale.Order, bool)
+}
+
+func (r *reader) Now() time.Time { return r.at }
+
+func (r *reader) Event(id string) (*sale.Event, bool) {
+	if em, ok := r.events[id]; ok {
+		return em.event, true
+	}
+	return nil, false
+}
+
+func (r *reader) Events() []*sale.Event { return r.list }
+
+func (r *reader) Plan(event string) *seats.Plan {
+	if em, ok := r.events[event]; ok {
+		return em.plan
+	}
+	return nil
+}
+
+func (r *reader) Place(event string, visitor uuid.UUID) (sale.Place, bool) {
+	if em, ok := r.events[event]; ok {
+		return em.place(visitor)
+	}
+	return sale.Place{}, false
+}
+
+func (r *reader) Line(event string) sale.Line {
+	em, ok := r.events[event]
+	if !ok {
+		return sale.Line{Next: 1}
+	}
+	return em.tally.line()
+}
+
+func (t tally) line() sale.Line {
+	return sale.Line{Waiting: t.waiting, Active: t.active, Next: t.next, Sold: t.sold}
+}
+
+func (r *reader) Rank(event string, number uint64) int {
+	if em, ok := r.events[event]; ok {
+		return em.line.Rank(number)
+	}
+	return 0
+}
+
+func (r *reader) Frontier(event string) uint64 {
+	if em, ok := r.events[event]; ok {
+		return em.frontier()
+	}
+	return 1
+}
+
+func (r *reader) Recent(event string) int {
+	if em, ok := r.events[event]; ok {
+		return em.window.Count(r.at)
+	}
+	return 0
+}
+
+var noFlow queue.Flow
+
+func (r *reader) Flow(event string) *queue.Flow {
+	if em, ok := r.events[event]; ok {
+		return &em.flow
+	}
+	return &noFlow
+}
+
+func (r *reader) Order(id uuid.UUID) (*sale.Order, bool) {
+	if o, ok := r.orders[id]; ok {
+		return o, true
+	}
+	return r.cold(id)
+}
+
+func (r *reader) Holder(event, seat string) (*sale.Order, bool) {
+	if em, ok := r.events[event]; ok {
+		o, ok := em.holders[seat]
+		return o, ok
+	}
+	return nil, false
+}
+
+func (r *reader) Key(hash sale.KeyHash) (*sale.Key, bool) {
+	k, ok := r.keys[hash]
+	return k, ok
+}
+
+func (r *reader) Keys() []*sale.Key {
+	var keys []*sale.Key
+	for _, k := range r.keys {
+		keys = append(keys, k)
+	}
+	slices.SortFunc(keys, func(a, b *sale.Key) int { return a.CreatedAt.Compare(b.CreatedAt) })
+	return keys
+}
+
+func (r *reader) Receipt(provider, eventID string) (*sale.Receipt, bool) {
+	rc, ok := r.receipts[receiptKey{provider, eventID}]
+	return rc, ok
+}

@@ -1,0 +1,180 @@
+package store
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+
+	"foyer/outbox"
+	"foyer/sale"
+)
+
+// The buckets. Keys rise: ordinals, numbers and sequence numbers big-endian,
+// order ids of UUID version 7; no bucket is keyed by something random, which
+// costs 30 to 50 times the bytes. Values are JSON where they are few, and a
+// fixed binary form for the two kinds that are many.
+var (
+	bucketMeta     = []byte("meta")     // format, secret, next ordinal
+	bucketEvents   = []byte("events")   // ordinal -> event
+	bucketPlans    = []byte("plans")    // ordinal -> plan
+	bucketCounts   = []byte("counts")   // ordinal -> next number, frontier
+	bucketPlaces   = []byte("places")   // ordinal, number -> place: the line's journal and the turns
+	bucketOrders   = []byte("orders")   // id -> order that has a claim or money
+	bucketClosed   = []byte("closed")   // id -> order that came to nothing
+	bucketReceipts = []byte("receipts") // seq -> payment fact and its outcome
+	bucketOutbox   = []byte("outbox")   // seq -> message not yet delivered
+	bucketAudit    = []byte("audit")    // seq -> who did what
+	bucketKeys     = []byte("keys")     // hash -> API key
+
+	buckets = [][]byte{
+		bucketMeta, bucketEvents, bucketPlans, bucketCounts, bucketPlaces, bucketOrders, bucketClosed,
+		bucketReceipts, bucketOutbox, bucketAudit, bucketKeys,
+	}
+
+	keyFormat  = []byte("format")
+	keySecret  = []byte("secret")
+	keyOrdinal = []byte("ordinal")
+	keyProbe   = []byte("probe")
+)
+
+// fillAppended is how full a leaf gets in buckets that only grow at their end.
+const fillAppended = 0.95
+
+func key32(n uint32) []byte { return binary.BigEndian.AppendUint32(nil, n) }
+func key64(n uint64) []byte { return binary.BigEndian.AppendUint64(nil, n) }
+
+func keyPlace(ordinal uint32, number uint64) []byte {
+	return binary.BigEndian.AppendUint64(key32(ordinal), number)
+}
+
+// turnCodes are the turn states on disk.
+var turnCodes = []sale.TurnState{
+	sale.TurnNone, sale.TurnReady, sale.TurnClaimed, sale.TurnAside, sale.TurnConsumed, sale.TurnExpired, sale.TurnRevoked, sale.TurnLeft,
+}
+
+const (
+	placeWaiting = 1 + 16                      // state, visitor
+	placeCalled  = placeWaiting + 4*8 + 1 + 16 // four times, picked up, order
+)
+
+// encodePlace writes a waiting place in 17 bytes and one with a turn in 66.
+func encodePlace(p sale.Place) []byte {
+	code := byte(0)
+	for i, s := range turnCodes {
+		if s == p.Turn.State {
+			code = byte(i)
+		}
+	}
+	b := make([]byte, 0, placeCalled)
+	b = append(b, code)
+	b = append(b, p.Visitor[:]...)
+	if p.Turn.State == sale.TurnNone {
+		return b
+	}
+	for _, t := range []time.Time{p.Turn.CalledAt, p.Turn.ExpiresAt, p.Turn.AsideAt, p.Turn.EndedAt} {
+		b = appendTime(b, t)
+	}
+	picked := byte(0)
+	if p.Turn.PickedUp {
+		picked = 1
+	}
+	b = append(b, picked)
+	return append(b, p.Turn.Order[:]...)
+}
+
+var errDamaged = errors.New("damaged row")
+
+func decodePlace(event string, number uint64, b []byte) (sale.Place, error) {
+	p := sale.Place{Event: event, Number: number}
+	if len(b) != placeWaiting && len(b) != placeCalled || int(b[0]) >= len(turnCodes) || (b[0] == 0) != (len(b) == placeWaiting) {
+		return p, fmt.Errorf("place %d of %s: %w", number, event, errDamaged)
+	}
+	p.Turn.State = turnCodes[b[0]]
+	copy(p.Visitor[:], b[1:])
+	if len(b) == placeWaiting {
+		return p, nil
+	}
+	b = b[placeWaiting:]
+	for i, t := range []*time.Time{&p.Turn.CalledAt, &p.Turn.ExpiresAt, &p.Turn.AsideAt, &p.Turn.EndedAt} {
+		*t = timeAt(b[8*i:])
+	}
+	p.Turn.PickedUp = b[32] == 1
+	copy(p.Turn.Order[:], b[33:])
+	return p, nil
+}
+
+// appendTime writes Unix milliseconds; the zero time is the smallest value.
+func appendTime(b []byte, t time.Time) []byte {
+	if t.IsZero() {
+		return binary.BigEndian.AppendUint64(b, 0)
+	}
+	return binary.BigEndian.AppendUint64(b, uint64(t.UnixMilli()))
+}
+
+func timeAt(b []byte) time.Time {
+	ms := binary.BigEndian.Uint64(b)
+	if ms == 0 {
+		return time.Time{}
+	}
+	return time.UnixMilli(int64(ms)).UTC()
+}
+
+// encodeMessage writes length-prefixed texts, then the fixed part; the body is
+// last and kept byte for byte.
+func encodeMessage(m outbox.Message) []byte {
+	b := make([]byte, 0, 128+len(m.Body))
+	for _, s := range []string{m.ID, m.Topic, m.Key, m.Sink, string(m.State), m.LastError} {
+		b = binary.AppendUvarint(b, uint64(len(s)))
+		b = append(b, s...)
+	}
+	b = appendTime(b, m.CreatedAt)
+	b = appendTime(b, m.NextAt)
+	b = binary.BigEndian.AppendUint32(b, uint32(m.Attempts))
+	return append(b, m.Body...)
+}
+
+// decodeMessage reads a row; the body is copied only when asked for.
+func decodeMessage(seq uint64, b []byte, body bool) (outbox.Message, error) {
+	m := outbox.Message{Seq: seq}
+	var state string
+	for _, s := range []*string{&m.ID, &m.Topic, &m.Key, &m.Sink, &state, &m.LastError} {
+		n, w := binary.Uvarint(b)
+		if w <= 0 || n > uint64(len(b)-w) {
+			return m, fmt.Errorf("message %d: %w", seq, errDamaged)
+		}
+		*s = string(b[w : w+int(n)])
+		b = b[w+int(n):]
+	}
+	if len(b) < 20 {
+		return m, fmt.Errorf("message %d: %w", seq, errDamaged)
+	}
+	m.State = outbox.State(state)
+	m.CreatedAt, m.NextAt = timeAt(b), timeAt(b[8:])
+	m.Attempts = int(binary.BigEndian.Uint32(b[16:]))
+	if body {
+		m.Body = append([]byte(nil), b[20:]...)
+	}
+	return m, nil
+}
+
+func encodeJSON(v any) []byte {
+	b, err := json.Marshal(v)
+	if err != nil { // our own types always encode
+		panic(err)
+	}
+	return b
+}
+
+func decodeOrder(b []byte) (*sale.Order, error) {
+	o := &sale.Order{}
+	if err := json.Unmarshal(b, o); err != nil {
+		return nil, fmt.Errorf("order: %w: %v", errDamaged, err)
+	}
+	return o, nil
+}
+
+func orderKey(id uuid.UUID) []byte { return id[:] }

@@ -1,0 +1,390 @@
+package store
+
+import (
+	"crypto/rand"
+	"encoding/binary"
+	"iter"
+	"maps"
+	"time"
+
+	"github.com/google/uuid"
+
+	"foyer/outbox"
+	"foyer/queue"
+	"foyer/sale"
+	"foyer/seats"
+)
+
+// shadow holds what a batch has written of one kind over what is committed:
+// own by the function that runs, batch by those before it.
+type shadow[K comparable, V any] struct{ own, batch map[K]V }
+
+func newShadow[K comparable, V any]() shadow[K, V] {
+	return shadow[K, V]{own: map[K]V{}, batch: map[K]V{}}
+}
+
+func (s *shadow[K, V]) get(k K) (V, bool) {
+	if v, ok := s.own[k]; ok {
+		return v, true
+	}
+	v, ok := s.batch[k]
+	return v, ok
+}
+
+func (s *shadow[K, V]) put(k K, v V) { s.own[k] = v }
+
+func (s *shadow[K, V]) keep() {
+	maps.Copy(s.batch, s.own)
+	clear(s.own)
+}
+
+func (s *shadow[K, V]) drop() { clear(s.own) }
+
+func (s *shadow[K, V]) reset() {
+	clear(s.own)
+	clear(s.batch)
+}
+
+// layer is what all shadows have in common.
+type layer interface {
+	keep()
+	drop()
+	reset()
+}
+
+// placeWrite is a place as written; gone marks one that was removed.
+type placeWrite struct {
+	place sale.Place
+	gone  bool
+}
+
+// list is an append-only shadow.
+type list[V any] struct{ own, batch []V }
+
+func (l *list[V]) add(v V) { l.own = append(l.own, v) }
+func (l *list[V]) keep() {
+	l.batch = append(l.batch, l.own...)
+	l.own = l.own[:0]
+}
+func (l *list[V]) drop() { l.own = l.own[:0] }
+func (l *list[V]) reset() {
+	clear(l.batch) // let bodies go
+	l.own, l.batch = l.own[:0], l.batch[:0]
+}
+
+// tx is the write transaction: a reader of the committed memory under the
+// shadows of what the batch wrote. It implements sale.Tx and is used again for
+// every batch.
+type tx struct {
+	reader
+	events   shadow[string, *sale.Event] // nil: removed
+	plans    shadow[string, *seats.Plan]
+	places   shadow[placeKey, placeWrite]
+	tallies  shadow[string, tally]
+	called   shadow[string, int] // turns given in this batch
+	orders   shadow[uuid.UUID, *sale.Order]
+	holders  shadow[seatKey, *sale.Order] // nil: given back
+	receipts shadow[receiptKey, *sale.Receipt]
+	keys     shadow[sale.KeyHash, *sale.Key] // nil: removed
+	ordinals shadow[struct{}, uint32]
+	removed  list[*sale.Event]
+	messages list[outbox.Message]
+	entries  list[sale.Entry]
+	settled  list[outbox.Outcome]
+	layers   []layer
+
+	random  [4096]byte // unused random bytes from the front
+	unused  []byte
+	lastID  int64 // milliseconds of the newest id
+	counter uint16
+}
+
+func newTx(s *Store) *tx {
+	t := &tx{
+		reader: reader{memory: s.mem, cold: s.coldOrder},
+		events: newShadow[string, *sale.Event](), plans: newShadow[string, *seats.Plan](),
+		places: newShadow[placeKey, placeWrite](), tallies: newShadow[string, tally](), called: newShadow[string, int](),
+		orders: newShadow[uuid.UUID, *sale.Order](), holders: newShadow[seatKey, *sale.Order](),
+		receipts: newShadow[receiptKey, *sale.Receipt](), keys: newShadow[sale.KeyHash, *sale.Key](),
+		ordinals: newShadow[struct{}, uint32](),
+	}
+	t.layers = []layer{
+		&t.events, &t.plans, &t.places, &t.tallies, &t.called, &t.orders, &t.holders, &t.receipts, &t.keys,
+		&t.ordinals, &t.removed, &t.messages, &t.entries, &t.settled,
+	}
+	return t
+}
+
+func (t *tx) begin(now time.Time) { t.at = now }
+
+func (t *tx) keep() {
+	for _, l := range t.layers {
+		l.keep()
+	}
+}
+
+func (t *tx) drop() {
+	for _, l := range t.layers {
+		l.drop()
+	}
+}
+
+func (t *tx) reset() {
+	for _, l := range t.layers {
+		l.reset()
+	}
+}
+
+// dirty tells whether the batch wrote anything.
+func (t *tx) dirty() bool {
+	return len(t.events.batch)+len(t.plans.batch)+len(t.places.batch)+len(t.orders.batch)+len(t.receipts.batch)+
+		len(t.keys.batch)+len(t.removed.batch)+len(t.messages.batch)+len(t.entries.batch)+len(t.settled.batch) > 0
+}
+
+// NewID makes a UUID of version 7 (RFC 9562): milliseconds, then a counter that
+// keeps ids of one millisecond rising, then 62 random bits.
+func (t *tx) NewID() uuid.UUID {
+	if len(t.unused) < 8 {
+		t.unused = t.random[:]
+		_, _ = rand.Read(t.unused) // never fails (crypto/rand)
+	}
+	ms := max(t.at.UnixMilli(), t.lastID)
+	if ms == t.lastID {
+		t.counter++
+	} else {
+		t.counter = 0
+	}
+	if t.counter == 1<<12 {
+		t.counter = 0
+		ms++
+	}
+	t.lastID = ms
+	var id uuid.UUID
+	binary.BigEndian.PutUint64(id[:], uint64(ms)<<16|0x7000|uint64(t.counter))
+	copy(id[8:], t.unused[:8])
+	t.unused = t.unused[8:]
+	id[8] = id[8]&0x3f | 0x80
+	return id
+}
+
+func (t *tx) NextOrdinal() uint32 {
+	n, ok := t.ordinals.get(struct{}{})
+	if !ok {
+		n = t.next.ordinal
+	}
+	t.ordinals.put(struct{}{}, n+1)
+	return n
+}
+
+func (t *tx) Event(id string) (*sale.Event, bool) {
+	if e, ok := t.events.get(id); ok {
+		return e, e != nil
+	}
+	return t.reader.Event(id)
+}
+
+func (t *tx) PutEvent(e *sale.Event) { t.events.put(e.ID, e) }
+
+func (t *tx) RemoveEvent(e *sale.Event) {
+	t.events.put(e.ID, nil)
+	t.removed.add(e)
+}
+
+func (t *tx) Plan(event string) *seats.Plan {
+	if p, ok := t.plans.get(event); ok {
+		return p
+	}
+	return t.reader.Plan(event)
+}
+
+func (t *tx) PutPlan(event string, p *seats.Plan) { t.plans.put(event, p) }
+
+func (t *tx) Place(event string, visitor uuid.UUID) (sale.Place, bool) {
+	if w, ok := t.places.get(placeKey{event, visitor}); ok {
+		return w.place, !w.gone
+	}
+	return t.reader.Place(event, visitor)
+}
+
+func (t *tx) tally(event string) tally {
+	if n, ok := t.tallies.get(event); ok {
+		return n
+	}
+	if em, ok := t.reader.events[event]; ok {
+		return em.tally
+	}
+	return tally{next: 1, frontier: 1}
+}
+
+func (t *tx) Line(event string) sale.Line { return t.tally(event).line() }
+
+func (t *tx) Recent(event string) int {
+	n, _ := t.called.get(event)
+	return t.reader.Recent(event) + n
+}
+
+func (t *tx) NextCall(event string) time.Time {
+	e, ok := t.Event(event)
+	if !ok {
+		return t.at
+	}
+	n, _ := t.called.get(event)
+	limit := e.Rules.AdmitPerSecond - n
+	if limit <= 0 {
+		return t.at.Add(time.Second + time.Millisecond)
+	}
+	if em, ok := t.reader.events[event]; ok {
+		return em.window.Next(t.at, limit)
+	}
+	return t.at
+}
+
+// PutPlace writes a place and counts what that changes.
+func (t *tx) PutPlace(p sale.Place) {
+	old, had := t.Place(p.Event, p.Visitor)
+	n := t.tally(p.Event)
+	if had {
+		n.count(old, -1)
+	}
+	n.count(p, 1)
+	n.next = max(n.next, p.Number+1)
+	if s := p.Turn.State; s == sale.TurnReady && p.Turn.CalledAt.Equal(t.at) && (!had || !old.Turn.CalledAt.Equal(t.at)) {
+		c, _ := t.called.get(p.Event)
+		t.called.put(p.Event, c+1)
+		n.frontier = max(n.frontier, p.Number+1)
+	}
+	t.tallies.put(p.Event, n)
+	t.places.put(placeKey{p.Event, p.Visitor}, placeWrite{place: p})
+}
+
+func (n *tally) count(p sale.Place, by int) {
+	switch s := p.Turn.State; {
+	case s == sale.TurnNone:
+		n.waiting += by
+	case s.Active():
+		n.active += by
+	}
+}
+
+func (t *tx) RemovePlace(p sale.Place) {
+	n := t.tally(p.Event)
+	n.count(p, -1)
+	t.tallies.put(p.Event, n)
+	t.places.put(placeKey{p.Event, p.Visitor}, placeWrite{place: p, gone: true})
+}
+
+func (t *tx) Front(event string, n int) []sale.Place {
+	em, ok := t.reader.events[event]
+	var front []sale.Place
+	if ok {
+		for number, id := range em.line.All() {
+			if len(front) == n {
+				return front
+			}
+			if p, ok := t.Place(event, id); ok && p.Number == number && p.Turn.State == sale.TurnNone {
+				front = append(front, p)
+			}
+		}
+	}
+	return front
+}
+
+func (t *tx) Turns(event string) iter.Seq[sale.Place] {
+	return func(yield func(sale.Place) bool) {
+		em, ok := t.reader.events[event]
+		if !ok {
+			return
+		}
+		for v := range em.live {
+			if p, ok := t.Place(event, v); ok && p.Turn.State != sale.TurnNone && p.Turn.State.Live() && !yield(p) {
+				return
+			}
+		}
+	}
+}
+
+func (t *tx) Ended(event string, n int) []sale.Place {
+	em, ok := t.reader.events[event]
+	if !ok {
+		return nil
+	}
+	var ended []sale.Place
+	for _, e := range em.ended {
+		if len(ended) == n {
+			break
+		}
+		if p, ok := t.Place(event, e.visitor); ok && p.Number == e.number && !p.Turn.State.Live() {
+			ended = append(ended, p)
+		}
+	}
+	return ended
+}
+
+func (t *tx) Order(id uuid.UUID) (*sale.Order, bool) {
+	if o, ok := t.orders.get(id); ok {
+		return o, true
+	}
+	return t.reader.Order(id)
+}
+
+func (t *tx) Holder(event, seat string) (*sale.Order, bool) {
+	if o, ok := t.holders.get(seatKey{event, seat}); ok {
+		return o, o != nil
+	}
+	return t.reader.Holder(event, seat)
+}
+
+// PutOrder writes an order and keeps the index of its seats: an order that
+// claims them becomes their holder, one that does not gives back those it had.
+func (t *tx) PutOrder(o *sale.Order) {
+	n := t.tally(o.Event)
+	if old, ok := t.Order(o.ID); ok && old.Status == sale.Paid {
+		n.sold -= len(old.Seats)
+	}
+	if o.Status == sale.Paid {
+		n.sold += len(o.Seats)
+	}
+	t.tallies.put(o.Event, n)
+	t.orders.put(o.ID, o)
+	for _, s := range o.Seats {
+		if o.Status.Claims() {
+			t.holders.put(seatKey{o.Event, s.ID}, o)
+		} else if h, ok := t.Holder(o.Event, s.ID); ok && h.ID == o.ID {
+			t.holders.put(seatKey{o.Event, s.ID}, nil)
+		}
+	}
+}
+
+func (t *tx) Receipt(provider, eventID string) (*sale.Receipt, bool) {
+	if rc, ok := t.receipts.get(receiptKey{provider, eventID}); ok {
+		return rc, true
+	}
+	return t.reader.Receipt(provider, eventID)
+}
+
+func (t *tx) PutReceipt(rc *sale.Receipt) {
+	t.receipts.put(receiptKey{rc.Fact.Provider, rc.Fact.EventID}, rc)
+}
+
+func (t *tx) Key(hash sale.KeyHash) (*sale.Key, bool) {
+	if k, ok := t.keys.get(hash); ok {
+		return k, k != nil
+	}
+	return t.reader.Key(hash)
+}
+
+func (t *tx) Keys() []*sale.Key {
+	var keys []*sale.Key
+	for _, k := range t.reader.Keys() {
+		if now, ok := t.Key(k.Hash); ok {
+			keys = append(keys, now)
+		}
+	}
+	return keys
+}
+
+func (t *tx) PutKey(k *sale.Key)            { t.keys.put(k.Hash, k) }
+func (t *tx) RemoveKey(k *sale.Key)         { t.keys.put(k.Hash, nil) }
+func (t *tx) Send(m outbox.Message)         { t.messages.add(m) }
+func (t *tx) Audit(e sale.Entry)            { t.entries.add(e) }
+func (t *tx) Flow(event string) *queue.Flow { return t.reader.Flow(event) }

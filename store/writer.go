@@ -1,0 +1,262 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"runtime/debug"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	bolt "go.etcd.io/bbolt"
+
+	"foyer/sale"
+)
+
+// maxBatch bounds the functions that share one commit, and so its latency.
+const maxBatch = 4096
+
+// job is one caller's function on its way through the writer.
+type job struct {
+	fn  func(sale.Tx) error
+	err error
+}
+
+// batch is the jobs that share a commit; done is closed once for all of them.
+type batch struct {
+	jobs []*job
+	done chan struct{}
+}
+
+// queueOfJobs gathers what arrives while the writer is busy with the commit
+// before. There is no lingering: an idle writer takes a lone job at once.
+type queueOfJobs struct {
+	mu     sync.Mutex
+	next   *batch
+	full   []*batch
+	wake   chan struct{} // holds one token when there may be work
+	closed bool
+}
+
+func (q *queueOfJobs) init() {
+	q.wake = make(chan struct{}, 1)
+	q.next = &batch{done: make(chan struct{})}
+}
+
+func (q *queueOfJobs) add(j *job) (done <-chan struct{}, ok bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.closed {
+		return nil, false
+	}
+	b := q.next
+	b.jobs = append(b.jobs, j)
+	if len(b.jobs) == maxBatch {
+		q.full = append(q.full, b)
+		q.next = &batch{done: make(chan struct{})}
+	}
+	q.poke()
+	return b.done, true
+}
+
+func (q *queueOfJobs) poke() {
+	select {
+	case q.wake <- struct{}{}:
+	default:
+	}
+}
+
+func (q *queueOfJobs) close() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.closed = true
+	q.poke()
+}
+
+// take gives the next batch, or nil; over tells that none will ever come.
+func (q *queueOfJobs) take() (b *batch, over bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if len(q.full) > 0 {
+		b = q.full[0]
+		q.full = q.full[1:]
+		return b, false
+	}
+	if len(q.next.jobs) == 0 {
+		return nil, q.closed
+	}
+	b = q.next
+	q.next = &batch{done: make(chan struct{}), jobs: make([]*job, 0, len(b.jobs))}
+	return b, false
+}
+
+// Update runs fn in the next commit and returns when its changes are on disk,
+// or with fn's error when fn refused. fn sees everything committed before and
+// every function before it in the same commit.
+func (s *Store) Update(fn func(sale.Tx) error) error {
+	if err := s.health.get(); err != nil {
+		return unavailable(err)
+	}
+	j := &job{fn: fn}
+	done, ok := s.queue.add(j)
+	if !ok {
+		return unavailable(errors.New("foyer is stopping"))
+	}
+	<-done
+	return j.err
+}
+
+func unavailable(cause error) error {
+	r := *sale.ErrUnavailable
+	r.Detail = "Foyer cannot write at present (" + cause.Error() + "). Nothing was changed; try again in a moment."
+	return &r
+}
+
+// write is the writer's loop: the only code that changes the store.
+func (s *Store) write() {
+	defer close(s.stopped)
+	t := newTx(s)
+	for {
+		b, over := s.queue.take()
+		switch {
+		case b != nil:
+			s.run(t, b)
+		case over:
+			return
+		default:
+			s.waitForWork()
+		}
+	}
+}
+
+// waitForWork sleeps until there is work, or, while writing fails, until it is
+// time to try whether it works again.
+func (s *Store) waitForWork() {
+	if s.health.get() == nil {
+		<-s.queue.wake
+		return
+	}
+	probe := time.NewTimer(time.Second)
+	defer probe.Stop()
+	select {
+	case <-s.queue.wake:
+	case <-probe.C:
+		s.probe()
+	}
+}
+
+func (s *Store) run(t *tx, b *batch) {
+	defer close(b.done)
+	now := s.now()
+	t.begin(now)
+	for _, j := range b.jobs {
+		if j.err = s.call(t, j.fn); j.err != nil {
+			t.drop()
+		} else {
+			t.keep()
+		}
+	}
+	if t.dirty() {
+		err := s.health.get()
+		if err == nil {
+			err = s.commit(t)
+		}
+		if err != nil {
+			for _, j := range b.jobs {
+				j.err = unavailable(err)
+			}
+			t.reset()
+			return
+		}
+	}
+	s.last.Store(now.UnixMilli())
+	s.apply(t)
+}
+
+// call runs one function. A panic is that function's error, nobody else's.
+func (s *Store) call(t *tx, fn func(sale.Tx) error) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			s.log.Error("panic in a transaction", "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+			err = fmt.Errorf("store: panic in a transaction: %v", p)
+		}
+	}()
+	return fn(t)
+}
+
+// commit puts the batch on disk. When that fails nothing has happened, neither
+// on disk nor in memory, and the store stops taking writes until a probe
+// succeeds; after a failed sync it stops for good, because nobody knows what
+// the disk kept (Rebello et al., Can Applications Recover from fsync Failures?,
+// USENIX ATC 2020).
+func (s *Store) commit(t *tx) error {
+	err := s.db.Update(t.writeRows)
+	if err == nil {
+		return nil
+	}
+	final := !mayRecover(err)
+	if final {
+		err = fmt.Errorf("the disk did not confirm a write: %w; run foyer check on the file, then start foyer again", err)
+	}
+	s.health.set(err, final)
+	s.log.Error("commit failed", "error", err.Error(), "final", final)
+	return err
+}
+
+// mayRecover tells errors that leave the file as it was (no space, no more
+// room to grow) from those after which the file handle must not be trusted.
+func mayRecover(err error) bool {
+	var path *fs.PathError
+	return errors.As(err, &path) && !errors.Is(err, syscall.EIO) ||
+		errors.Is(err, syscall.ENOSPC) || strings.Contains(err.Error(), "file resize error")
+}
+
+// probe tries whether writing works again.
+func (s *Store) probe() {
+	if s.health.final() {
+		return
+	}
+	err := s.db.Update(func(tx *bolt.Tx) error {
+		return tx.Bucket(bucketMeta).Put(keyProbe, []byte(s.now().Format(time.RFC3339)))
+	})
+	if err != nil {
+		s.health.set(err, !mayRecover(err))
+		return
+	}
+	s.health.set(nil, false)
+	s.log.Info("writing works again")
+}
+
+// Ready is nil while writes work, and otherwise the reason why not.
+func (s *Store) Ready() error { return s.health.get() }
+
+// health remembers why writing does not work.
+type health struct{ p atomic.Pointer[ailment] }
+
+type ailment struct {
+	err   error
+	final bool
+}
+
+func (h *health) get() error {
+	if a := h.p.Load(); a != nil {
+		return a.err
+	}
+	return nil
+}
+
+func (h *health) final() bool {
+	a := h.p.Load()
+	return a != nil && a.final
+}
+
+func (h *health) set(err error, final bool) {
+	if err == nil {
+		h.p.Store(nil)
+		return
+	}
+	h.p.Store(&ailment{err, final})
+}

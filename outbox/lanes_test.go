@@ -1,0 +1,449 @@
+package outbox
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+)
+
+var epoch = time.Date(2027, 3, 1, 19, 0, 0, 0, time.UTC)
+
+// script feeds bytes to a test as choices.
+type script struct{ data []byte }
+
+func (s *script) more() bool { return len(s.data) > 0 }
+
+func (s *script) pick(n int) int {
+	if len(s.data) == 0 {
+		return 0
+	}
+	b := s.data[0]
+	s.data = s.data[1:]
+	return int(b) % n
+}
+
+// slow is the reference: a list of all messages, every question answered by looking at all of them.
+type slow struct {
+	msgs    []*slowMsg
+	stopped map[string]bool
+	starts  map[string]int // per sink
+}
+
+type slowMsg struct {
+	Message
+	phase  phase
+	tried  bool
+	drop   bool
+	openAt int // starts of the sink when its lane was first seen able to go; -1 = not able
+}
+
+func (s *slow) find(seq uint64) *slowMsg {
+	for _, m := range s.msgs {
+		if m.Seq == seq {
+			return m
+		}
+	}
+	return nil
+}
+
+func (s *slow) all(p phase) (list []*slowMsg) {
+	for _, m := range s.msgs {
+		if m.phase == p {
+			list = append(list, m)
+		}
+	}
+	return list
+}
+
+// head says whether m is the first of its lane with nothing of the lane in flight and its sink open.
+func (s *slow) head(m *slowMsg) bool {
+	if m.phase != waiting || s.stopped[m.Sink] || m.Sink == "stranger" {
+		return false
+	}
+	for _, o := range s.msgs {
+		if o.Sink == m.Sink && o.Key == m.Key && (o.phase == inFlight || (o.phase == waiting && o.Seq < m.Seq)) {
+			return false
+		}
+	}
+	return true
+}
+
+func (s *slow) flight(sink string) (n int) {
+	for _, m := range s.all(inFlight) {
+		if m.Sink == sink {
+			n++
+		}
+	}
+	return n
+}
+
+func (s *slow) blocked() int {
+	lanes := map[string]bool{}
+	for _, m := range s.msgs {
+		if m.phase != waiting && m.phase != inFlight {
+			continue
+		}
+		first := true
+		for _, o := range s.msgs {
+			if o.Sink == m.Sink && o.Key == m.Key && (o.phase == inFlight || (m.phase != inFlight && o.phase == waiting && o.Seq < m.Seq)) && o != m {
+				first = false
+			}
+		}
+		if s.stopped[m.Sink] || m.Sink == "stranger" || (first && m.tried) {
+			lanes[m.Sink+" "+m.Key] = true
+		}
+	}
+	return len(lanes)
+}
+
+// game plays one script on both.
+type game struct {
+	t    *testing.T
+	s    *script
+	l    *lanes
+	ref  *slow
+	now  time.Time
+	seq  uint64
+	held []Message // written, but offered later: they come out of order
+}
+
+const (
+	gameWorkers = 4
+	gamePerSink = 3
+)
+
+func play(t *testing.T, data []byte) {
+	data = data[:min(len(data), 800)] // the reference takes time with the cube of the length
+	g := &game{t: t, s: &script{data}, now: epoch}
+	g.l = newLanes(gameWorkers, gamePerSink, []string{"a", "b"})
+	g.ref = &slow{stopped: map[string]bool{}, starts: map[string]int{}}
+	for g.s.more() {
+		switch g.s.pick(10) {
+		case 0, 1:
+			g.add()
+		case 2, 3, 4:
+			g.next()
+		case 5, 6:
+			g.land()
+		case 7:
+			g.now = g.now.Add(time.Duration(g.s.pick(4)) * time.Second)
+		case 8:
+			g.staff()
+		case 9:
+			g.release()
+		}
+		g.agree()
+	}
+	g.finish()
+}
+
+func (g *game) add() {
+	g.seq++
+	m := Message{
+		Seq: g.seq, Sink: []string{"a", "a", "b", "stranger"}[g.s.pick(4)], Key: string(rune('k' + g.s.pick(4))),
+		CreatedAt: g.now, State: Waiting,
+	}
+	switch g.s.pick(8) {
+	case 0:
+		m.NextAt, m.Attempts = g.now.Add(time.Duration(g.s.pick(5))*time.Second), 1
+	case 1:
+		m.State = Dead
+	case 2:
+		g.held = append(g.held, m)
+		return
+	}
+	g.offer(m)
+	if len(g.held) > 0 && g.s.pick(2) == 0 {
+		late := g.held[0]
+		g.held = g.held[1:]
+		g.offer(late)
+	}
+}
+
+func (g *game) offer(m Message) {
+	if !g.l.Add(m) {
+		g.t.Fatalf("message %d was taken for known", m.Seq)
+	}
+	if g.l.Add(m) {
+		g.t.Fatalf("message %d was taken twice", m.Seq)
+	}
+	p := waiting
+	if m.State == Dead {
+		p = dead
+	}
+	g.ref.msgs = append(g.ref.msgs, &slowMsg{Message: m, phase: p, tried: m.Attempts > 0, openAt: -1})
+}
+
+func (g *game) next() bool {
+	ref := g.ref
+	keys := map[string]int{}
+	for _, m := range ref.msgs {
+		if !ref.head(m) || m.NextAt.After(g.now) {
+			m.openAt = -1
+			continue
+		}
+		keys[m.Sink]++
+		if m.openAt < 0 {
+			m.openAt = ref.starts[m.Sink]
+		}
+	}
+	s, ok, again := g.l.Next(g.now)
+	if !ok {
+		g.none(again)
+		return false
+	}
+	m := ref.find(s.seq)
+	switch {
+	case !ref.head(m):
+		g.t.Fatalf("message %d went, but it is not the first of its lane, or its lane is busy, or its sink closed", s.seq)
+	case m.NextAt.After(g.now):
+		g.t.Fatalf("message %d went %s early", s.seq, m.NextAt.Sub(g.now))
+	case len(ref.all(inFlight)) >= gameWorkers || ref.flight(m.Sink) >= gamePerSink:
+		g.t.Fatalf("message %d went over a limit", s.seq)
+	}
+	const lanesPerSink = 4
+	if passed := ref.starts[m.Sink] - m.openAt; passed > 2*lanesPerSink {
+		g.t.Fatalf("lane %s of %s was passed over %d times", m.Key, m.Sink, passed)
+	}
+	ref.starts[m.Sink]++
+	m.phase, m.openAt = inFlight, -1
+	return true
+}
+
+// none checks that really nothing could go, and that the time to look again is not too late.
+func (g *game) none(again time.Time) {
+	if len(g.ref.all(inFlight)) >= gameWorkers {
+		return
+	}
+	var soonest time.Time
+	for _, m := range g.ref.msgs {
+		if !g.ref.head(m) || g.ref.flight(m.Sink) >= gamePerSink {
+			continue
+		}
+		if !m.NextAt.After(g.now) {
+			g.t.Fatalf("message %d could go, but nothing went", m.Seq)
+		}
+		if soonest.IsZero() || m.NextAt.Before(soonest) {
+			soonest = m.NextAt
+		}
+	}
+	if !soonest.IsZero() && (again.IsZero() || again.After(soonest)) {
+		g.t.Fatalf("look again at %v, but a message is due at %v", again, soonest)
+	}
+	if !again.IsZero() && !again.After(g.now) {
+		g.t.Fatalf("look again at %v, which is not after now %v", again, g.now)
+	}
+}
+
+func (g *game) land() {
+	flying := g.ref.all(inFlight)
+	if len(flying) == 0 {
+		g.l.Done(Outcome{Seq: uint64(g.s.pick(8)), Delivered: true}) // late: must change nothing
+		return
+	}
+	m := flying[g.s.pick(len(flying))]
+	o := Outcome{Seq: m.Seq, State: Waiting}
+	switch g.s.pick(6) {
+	case 0, 1, 2:
+		o.Delivered, m.phase = true, gone
+	case 3, 4:
+		o.NextAt = g.now.Add(time.Duration(g.s.pick(4)) * time.Second)
+		m.phase, m.NextAt, m.tried = waiting, o.NextAt, true
+	case 5:
+		o.State, m.phase = Dead, dead
+		if g.s.pick(4) == 0 {
+			g.l.Stop(m.Sink)
+			g.ref.stopped[m.Sink] = true
+		}
+	}
+	if m.drop {
+		m.phase = gone
+	}
+	g.l.Done(o)
+}
+
+func (g *game) release() {
+	if flying := g.ref.all(inFlight); len(flying) > 0 {
+		m := flying[g.s.pick(len(flying))]
+		m.phase, m.NextAt = waiting, g.now.Add(time.Second)
+		if m.drop {
+			m.phase = gone
+		}
+		g.l.Release(m.Seq, m.NextAt)
+	}
+}
+
+func (g *game) staff() {
+	if len(g.ref.msgs) == 0 {
+		return
+	}
+	m := g.ref.msgs[g.s.pick(len(g.ref.msgs))]
+	if g.s.pick(3) == 0 {
+		g.l.Forget(m.Seq)
+		if m.phase == inFlight {
+			m.drop = true
+		} else {
+			m.phase = gone
+		}
+		return
+	}
+	if g.l.Retry(m.Seq) != (m.phase != gone) {
+		g.t.Fatalf("Retry of message %d in phase %d", m.Seq, m.phase)
+	}
+	if m.phase != gone {
+		g.ref.stopped[m.Sink] = false
+	}
+	if m.phase == dead || m.phase == waiting {
+		m.phase, m.NextAt, m.tried = waiting, time.Time{}, false
+	}
+}
+
+// agree compares every number.
+func (g *game) agree() {
+	var oldest int64
+	live := append(g.ref.all(waiting), g.ref.all(inFlight)...)
+	for _, m := range live {
+		if at := nanos(m.CreatedAt); oldest == 0 || at < oldest {
+			oldest = at
+		}
+	}
+	got := fmt.Sprint(g.l.waiting, g.l.flight, g.l.dead, g.l.blocked(), len(g.l.items), g.l.age.oldest())
+	want := fmt.Sprint(len(g.ref.all(waiting)), len(g.ref.all(inFlight)), len(g.ref.all(dead)), g.ref.blocked(), len(live)+len(g.ref.all(dead)), oldest)
+	if got != want {
+		g.t.Fatalf("waiting, in flight, dead, blocked, known, oldest: got %s, want %s", got, want)
+	}
+}
+
+// finish delivers all that can be, and sees that nothing is left behind.
+func (g *game) finish() {
+	quiet := g.now.Add(10 * time.Second) // no pause of the game is longer
+	for range 10 * (len(g.ref.msgs) + 1) {
+		went := false
+		for g.next() {
+			went = true
+		}
+		for _, m := range g.ref.all(inFlight) {
+			went = true
+			m.phase = gone
+			g.l.Done(Outcome{Seq: m.Seq, Delivered: true})
+		}
+		if !went && g.now.After(quiet) {
+			break
+		}
+		g.now = g.now.Add(10 * time.Second)
+	}
+	for _, m := range g.ref.all(waiting) {
+		if m.Sink != "stranger" && !g.ref.stopped[m.Sink] {
+			g.t.Fatalf("message %d never went", m.Seq)
+		}
+	}
+	for _, t := range g.l.ring {
+		if t.open() && len(t.lanes) > 0 {
+			g.t.Fatalf("sink %s keeps %d empty lanes", t.name, len(t.lanes))
+		}
+	}
+	g.agree()
+}
+
+func FuzzLanesAgreeWithASlowReference(f *testing.F) {
+	r := rand.New(rand.NewPCG(1, 2))
+	for range 50 {
+		data := make([]byte, 400)
+		for i := range data {
+			data[i] = byte(r.Uint32())
+		}
+		f.Add(data)
+	}
+	f.Fuzz(play)
+}
+
+func TestEveryMessageIsInExactlyOneStateThroughAHundredThousandSteps(t *testing.T) {
+	r := rand.New(rand.NewPCG(58, 58))
+	for range 400 { // B58; in games of about 250 steps, since the reference is slow
+		data := make([]byte, 700)
+		for i := range data {
+			data[i] = byte(r.Uint32())
+		}
+		play(t, data)
+	}
+}
+
+func TestALaneWithAHundredThousandDoesNotDelayALaneWithOne(t *testing.T) {
+	l := newLanes(32, 16, []string{"a"})
+	for seq := range uint64(100_000) {
+		l.Add(Message{Seq: seq + 1, Sink: "a", Key: "pile", CreatedAt: epoch})
+	}
+	l.Add(Message{Seq: 100_001, Sink: "a", Key: "single", CreatedAt: epoch})
+	s1, _, _ := l.Next(epoch)
+	s2, ok, _ := l.Next(epoch)
+	if s1.seq != 1 || !ok || s2.seq != 100_001 {
+		t.Fatalf("got %d and then %d, want 1 and then 100001", s1.seq, s2.seq)
+	}
+}
+
+func TestADeadTargetLeavesWorkersToOthers(t *testing.T) {
+	l := newLanes(32, 16, []string{"dead", "live"})
+	for seq := range uint64(1000) {
+		l.Add(Message{Seq: seq + 1, Sink: "dead", Key: fmt.Sprint(seq), CreatedAt: epoch})
+	}
+	for {
+		if _, ok, _ := l.Next(epoch); !ok {
+			break
+		}
+	}
+	if l.flight != 16 {
+		t.Fatalf("%d in flight at one sink, want 16", l.flight)
+	}
+	l.Add(Message{Seq: 2000, Sink: "live", Key: "k", CreatedAt: epoch})
+	if s, ok, _ := l.Next(epoch); !ok || s.seq != 2000 {
+		t.Fatalf("the message of the other sink did not go")
+	}
+}
+
+func TestTheListOfAgesDoesNotGrowBehindAnOldMessage(t *testing.T) {
+	l := newLanes(4, 4, []string{"a"})
+	l.Add(Message{Seq: 1, Sink: "a", Key: "old", CreatedAt: epoch, NextAt: epoch.Add(time.Hour), Attempts: 3})
+	for seq := range uint64(10_000) {
+		l.Add(Message{Seq: seq + 2, Sink: "a", Key: "k", CreatedAt: epoch.Add(time.Second)})
+		s, _, _ := l.Next(epoch)
+		l.Done(Outcome{Seq: s.seq, Delivered: true})
+	}
+	if len(l.age) > 200 || l.age.oldest() != epoch.UnixNano() {
+		t.Fatalf("%d ages kept for 1 message, oldest %d", len(l.age), l.age.oldest())
+	}
+}
+
+func BenchmarkBytesPerWaitingMessage(b *testing.B) {
+	for _, perLane := range []int{1, 4} {
+		b.Run(fmt.Sprintf("%d_per_lane", perLane), func(b *testing.B) {
+			const n = 200_000
+			for range b.N {
+				before := heapNow()
+				l := newLanes(32, 16, []string{"https://x.example/in"})
+				for seq := range uint64(n) {
+					key := fmt.Sprintf("order:0190f3d2-7b1c-7000-8000-%012d", seq/uint64(perLane))
+					l.Add(Message{Seq: seq + 1, Sink: "https://x.example/in", Key: key, CreatedAt: epoch})
+				}
+				b.ReportMetric(float64(heapNow()-before)/n, "B/message")
+				if l.waiting != n {
+					b.Fatal(l.waiting)
+				}
+			}
+		})
+	}
+}
+
+func BenchmarkOneMessageThroughTheLanes(b *testing.B) {
+	l := newLanes(32, 16, []string{"a"})
+	keys := make([]string, 1000)
+	for i := range keys {
+		keys[i] = fmt.Sprint("order:", i)
+	}
+	b.ReportAllocs()
+	for i := range b.N {
+		l.Add(Message{Seq: uint64(i) + 1, Sink: "a", Key: keys[i%1000], CreatedAt: epoch})
+		s, _, _ := l.Next(epoch)
+		l.Done(Outcome{Seq: s.seq, Delivered: true})
+	}
+}

@@ -1,0 +1,170 @@
+// Package outbox brings committed messages to the outside.
+//
+// Its job: a message was written by the sale in the same transaction as its cause; after the commit the store hands it
+// to the [Relay], and the relay delivers it to its sink. A lane is a sink and a key. Lanes are independent of each other;
+// inside a lane one message is delivered at a time, in the order of Seq.
+//
+// Its invariants: every message is waiting, in flight, delivered or dead, and in exactly one of these. No two messages of
+// one lane are in flight together, and none starts before the outcome of its predecessor is settled in the [Book], so a
+// receiver sees the first copies of a lane's messages in order, however often the process dies. A message is delivered at
+// least once, always with the same id and the same bytes. A failing message holds up its own lane only; a dead one lets
+// the next of its lane go on.
+//
+// What it does not do: it does not store (that is the Book), it does not speak any protocol (that is a [Sink]), it does
+// not deliver exactly once (a receiver drops copies by id), and it keeps no order between lanes. Intervals and more than
+// one in flight per lane are not here yet; lane.head is the place where they belong.
+package outbox
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// State says where a stored message stands. Delivered messages have no state: their row is deleted.
+type State string
+
+const (
+	Waiting State = "WAITING" // to be delivered, perhaps after some failures
+	Dead    State = "DEAD"    // given up; staff may retry or drop it
+)
+
+// maxReason is how much of a receiver's answer is kept, in bytes.
+const maxReason = 500
+
+// Message is one thing that one sink must be told.
+type Message struct {
+	Seq       uint64    // rising, given by the store at commit
+	ID        string    // never changes; the webhook-id header. No full stop in it (Standard Webhooks 1.0.0)
+	Topic     string    // "order.paid"
+	Key       string    // "order:<uuid>"; with Sink it names the lane
+	Sink      string    // name of the sink: the URL as configured, "https://x/y" or "log:". Print it through Mask
+	CreatedAt time.Time // the time of the transaction that wrote it
+	Body      []byte    // the JSON document, the same bytes at every attempt
+	State     State
+	Attempts  int       // deliveries tried so far
+	NextAt    time.Time // not before; zero = at once
+	LastError string    // what the last attempt met, at most 500 bytes, no secrets
+}
+
+// Envelope builds the outgoing document {"id","topic","key","createdAt","data"}; createdAt is RFC 3339 in UTC with
+// milliseconds. It fails when id or topic is empty, when id has a full stop (the separator of the signed content in
+// Standard Webhooks 1.0.0) or when data cannot be written as JSON.
+func Envelope(id, topic, key string, at time.Time, data any) ([]byte, error) {
+	if id == "" || topic == "" || strings.Contains(id, ".") {
+		return nil, fmt.Errorf("outbox: message needs a topic and an id without full stop: topic %q, id %q", topic, id)
+	}
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	err := enc.Encode(struct {
+		ID        string `json:"id"`
+		Topic     string `json:"topic"`
+		Key       string `json:"key"`
+		CreatedAt string `json:"createdAt"`
+		Data      any    `json:"data"`
+	}{id, topic, key, at.UTC().Format("2006-01-02T15:04:05.000Z"), data})
+	if err != nil {
+		return nil, fmt.Errorf("outbox: message %s: %w", id, err)
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+}
+
+// Outcome is what one attempt came to. Delivered: the row goes away. Otherwise Attempts, NextAt, LastError and State
+// replace those of the row.
+type Outcome struct {
+	Seq       uint64
+	Delivered bool
+	Attempts  int
+	NextAt    time.Time
+	LastError string
+	State     State
+}
+
+// Book is the durable side of the outbox; the store implements it. Both methods are called from many goroutines.
+type Book interface {
+	// Load returns the whole row with its body, or false when there is none (delivered, or dropped by staff).
+	Load(seq uint64) (Message, bool, error)
+	// Settle stores all outcomes in one transaction; outcomes of rows that are gone are skipped, they are no error.
+	// An error means that nothing is settled: the relay keeps the outcomes, does not deliver again, and tries later.
+	Settle([]Outcome) error
+}
+
+// Sink delivers one message. Nil means that the receiver has it; any error means that it is to be tried again, a
+// [*Failure] can say more. Deliver must return soon after ctx ends. It is called from many goroutines.
+// A sink that has a String method is printed by it, otherwise by its name through [Mask].
+type Sink interface {
+	Deliver(ctx context.Context, m Message) error
+}
+
+// Failure is an error with what the receiver said.
+type Failure struct {
+	Reason     string        // for staff; no secrets
+	RetryAfter time.Duration // not before this; 0 = nothing said
+	Gone       bool          // the receiver wants no more, ever (HTTP 410): this sink is stopped
+}
+
+// Error returns the reason.
+func (f Failure) Error() string { return f.Reason }
+
+// failureOf reads any error of a sink as a Failure with a clipped reason.
+func failureOf(err error) Failure {
+	var f Failure
+	var p *Failure
+	switch {
+	case errors.As(err, &p):
+		f = *p
+	case errors.As(err, &f):
+	case errors.Is(err, context.DeadlineExceeded):
+		f.Reason = "no answer in time"
+	default:
+		f.Reason = err.Error()
+	}
+	f.Reason = Clip(f.Reason)
+	return f
+}
+
+// Clip makes text from outside fit for a row, a log line and a page: valid UTF-8, no control characters (they become
+// spaces), at most 500 bytes, cut between characters.
+func Clip(s string) string {
+	if len(s) > 4*maxReason {
+		s = s[:4*maxReason]
+	}
+	s = strings.Map(func(c rune) rune {
+		if c < ' ' || c == 0x7f || c == utf8.RuneError || (c >= 0x80 && c < 0xa0) {
+			return ' '
+		}
+		return c
+	}, s)
+	s = strings.Join(strings.Fields(s), " ")
+	if len(s) <= maxReason {
+		return s
+	}
+	cut := maxReason
+	for !utf8.RuneStart(s[cut]) {
+		cut--
+	}
+	return s[:cut]
+}
+
+// Mask returns the name of a sink for logs and pages: user, password, query and fragment of a URL are left out, since
+// receivers put their secrets there. "https://ann:pw@x.example/in?key=1" becomes "https://x.example/in?...".
+func Mask(sink string) string {
+	u, err := url.Parse(sink)
+	if err != nil {
+		return "(an address that cannot be read)"
+	}
+	secret := u.RawQuery != "" || u.Fragment != ""
+	u.Opaque = u.Opaque[strings.LastIndex(u.Opaque, "@")+1:]
+	u.User, u.RawQuery, u.ForceQuery, u.Fragment, u.RawFragment = nil, "", false, "", ""
+	if secret {
+		return u.String() + "?..."
+	}
+	return u.String()
+}

@@ -1,0 +1,170 @@
+package outbox
+
+import (
+	"fmt"
+	"log/slog"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"time"
+)
+
+// Config is what a [Relay] needs. Book is required; everything else has a default.
+type Config struct {
+	Book    Book
+	Sinks   map[string]Sink // by the name that Message.Sink carries
+	Workers int             // attempts at a time; default 32, or PerSink for each sink if that is more
+	PerSink int             // attempts at a time per sink, so that a dead target does not use up all workers; default 16
+	Timeout time.Duration   // of one attempt; default 20 s (Standard Webhooks asks for 15 to 30 s)
+	Now     func() time.Time
+	Rand    func() float64 // in [0, 1), for jitter; called from many goroutines
+	Log     *slog.Logger   // default: says nothing
+	MaxAge  time.Duration  // patience: a message that fails at this age, after 7 tries at least, is dead; default 72 h
+}
+
+func (c *Config) defaults() {
+	if c.PerSink <= 0 {
+		c.PerSink = 16
+	}
+	if c.Workers <= 0 {
+		c.Workers = max(32, c.PerSink*len(c.Sinks))
+	}
+	if c.Timeout <= 0 {
+		c.Timeout = 20 * time.Second
+	}
+	if c.MaxAge <= 0 {
+		c.MaxAge = defaultMaxAge
+	}
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	if c.Rand == nil {
+		c.Rand = rand.Float64
+	}
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	c.Sinks = maps.Clone(c.Sinks)
+}
+
+// Relay delivers what it is offered, see the package comment. All methods may be called from any goroutine, before, while
+// and after Run runs.
+type Relay struct {
+	cfg     Config
+	wake    chan struct{}  // there may be something to start; holds one
+	results chan Outcome   // from attempts to the settler; never full
+	tries   sync.WaitGroup // attempts and look-ups that run
+
+	mu        sync.Mutex
+	lanes     *lanes
+	lookups   []uint64 // retried by staff, but not known here
+	strangers map[string]bool
+	delivered uint64
+	failed    uint64
+	unsettled int // outcomes that Run had to leave unsettled
+}
+
+// NewRelay returns a relay that delivers once Run runs. It panics without a Book.
+func NewRelay(cfg Config) *Relay {
+	if cfg.Book == nil {
+		panic("outbox: a relay needs a Book")
+	}
+	cfg.defaults()
+	names := slices.Sorted(maps.Keys(cfg.Sinks))
+	return &Relay{
+		cfg:       cfg,
+		wake:      make(chan struct{}, 1),
+		results:   make(chan Outcome, cfg.Workers),
+		lanes:     newLanes(cfg.Workers, cfg.PerSink, names),
+		strangers: map[string]bool{},
+	}
+}
+
+// Offer takes in messages that are committed: after each commit, and all pending ones at start (dead ones too if
+// staff's numbers should include them). It does no I/O and never waits for a delivery. Only Seq, Sink, Key, NextAt,
+// Attempts, State and CreatedAt are kept, the body is loaded when it is sent. A message that is known already is left
+// alone. A message whose sink is not configured waits; it flows at the next start that has the sink.
+func (r *Relay) Offer(msgs []Message) {
+	const chunk = 1000 // a start with a million messages must not hold up the rest
+	for part := range slices.Chunk(msgs, chunk) {
+		r.mu.Lock()
+		for i := range part {
+			r.lanes.Add(part[i])
+			r.meet(part[i].Sink)
+		}
+		r.mu.Unlock()
+		r.nudge()
+	}
+}
+
+// meet says once per unknown sink that its messages wait. The caller holds r.mu.
+func (r *Relay) meet(sink string) {
+	if r.cfg.Sinks[sink] != nil || r.strangers[sink] {
+		return
+	}
+	r.strangers[sink] = true
+	r.cfg.Log.Warn("messages wait for a sink that is not configured", "sink", Mask(sink))
+}
+
+// Retry lets a message go now. The store must have set its row to Waiting and should have set Attempts to 0, which gives
+// it a fair number of tries even if it is old. A dead message comes back at its place by Seq; messages of its lane
+// that were delivered meanwhile stay delivered, so it may arrive behind younger ones. If its sink was stopped by a 410, the sink is started again.
+func (r *Relay) Retry(seq uint64) {
+	r.mu.Lock()
+	if !r.lanes.Retry(seq) {
+		r.lookups = append(r.lookups, seq)
+	}
+	r.mu.Unlock()
+	r.nudge()
+}
+
+// Forget drops a message that staff dropped. If it is in flight that attempt goes on, and is the last.
+func (r *Relay) Forget(seq uint64) {
+	r.mu.Lock()
+	r.lanes.Forget(seq)
+	r.mu.Unlock()
+	r.nudge()
+}
+
+// Stats is how things stand.
+type Stats struct {
+	Waiting      int       // messages that wait, for their turn, their time, or a sink
+	InFlight     int       // messages that are being delivered or settled
+	Dead         int       // messages given up, as far as they were offered or died here
+	BlockedLanes int       // lanes whose first message has failed and is not decided, or whose sink is stopped or unknown
+	Delivered    uint64    // since the start; settled only
+	Failed       uint64    // failed attempts since the start; settled only
+	Oldest       time.Time // creation of the oldest message that waits or is in flight; zero if there is none
+}
+
+// Stats returns the present numbers.
+func (r *Relay) Stats() Stats {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	s := Stats{
+		Waiting: r.lanes.waiting, InFlight: r.lanes.flight, Dead: r.lanes.dead,
+		BlockedLanes: r.lanes.blocked(), Delivered: r.delivered, Failed: r.failed,
+	}
+	if at := r.lanes.age.oldest(); at != 0 {
+		s.Oldest = time.Unix(0, at).UTC()
+	}
+	return s
+}
+
+// nudge makes the run loop look again. The change it tells of is made before, so no wake-up can be lost: either the loop
+// has not looked yet, or it finds the token.
+func (r *Relay) nudge() {
+	select {
+	case r.wake <- struct{}{}:
+	default:
+	}
+}
+
+// nameOf is how a sink is printed.
+func (r *Relay) nameOf(sink string) string {
+	if s, ok := r.cfg.Sinks[sink].(fmt.Stringer); ok {
+		return s.String()
+	}
+	return Mask(sink)
+}

@@ -1,0 +1,243 @@
+package outbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"time"
+)
+
+const (
+	graceTries  = 3 * time.Second        // at the end, attempts may go on for this long; then they are cut off
+	graceSettle = 2 * time.Second        // then outcomes may be settled for this long
+	graceLast   = time.Second            // then Run returns whatever hangs
+	longestNap  = time.Minute            // timers do not see a clock that was set or a machine that slept
+	loadPause   = time.Second            // after the Book failed to load a row
+	settleFirst = 100 * time.Millisecond // after the Book failed to settle; doubles ...
+	settleMost  = 5 * time.Second        // ... up to this
+)
+
+// Run delivers until ctx ends. It then starts nothing more, gives the attempts in flight 3 s to end, cuts them off,
+// settles what they came to, and returns: nil, or an error that says how many outcomes could not be settled or did not
+// come; those messages are delivered again, with the same id, after the next start. It returns 6 s after the end of ctx
+// at the latest. An attempt that was cut off counts as not made. Run must be called once.
+func (r *Relay) Run(ctx context.Context) error {
+	tries, cutOff := context.WithCancel(context.WithoutCancel(ctx))
+	defer cutOff()
+	settling, giveUp := context.WithCancel(context.WithoutCancel(ctx))
+	defer giveUp()
+	settled := make(chan struct{})
+	go func() {
+		defer close(settled)
+		r.settle(settling)
+	}()
+	r.dispatch(ctx, tries)
+	go func() {
+		r.tries.Wait()
+		close(r.results)
+	}()
+	for _, phase := range []struct {
+		grace time.Duration
+		then  func()
+	}{{graceTries, cutOff}, {graceSettle, giveUp}, {graceLast, func() {}}} {
+		patience := time.NewTimer(phase.grace)
+		select {
+		case <-settled:
+			patience.Stop()
+			return r.leftover()
+		case <-patience.C:
+			phase.then()
+		}
+	}
+	return errors.New("outbox: a sink or the store hangs; its messages will be delivered again")
+}
+
+func (r *Relay) leftover() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.unsettled > 0 {
+		return fmt.Errorf("outbox: %d outcomes are not settled; those messages will be delivered again", r.unsettled)
+	}
+	return nil
+}
+
+// dispatch starts what may start, and sleeps until something changes or the next message is due.
+func (r *Relay) dispatch(ctx, tries context.Context) {
+	nap := time.NewTimer(longestNap)
+	defer nap.Stop()
+	for ctx.Err() == nil {
+		again := r.startAll(tries)
+		var due <-chan time.Time
+		if !again.IsZero() {
+			nap.Reset(min(again.Sub(r.cfg.Now()), longestNap))
+			due = nap.C
+		}
+		select {
+		case <-ctx.Done():
+		case <-r.wake:
+		case <-due:
+		}
+	}
+}
+
+// startAll starts every message that may go now and returns when to look again, zero for not before a nudge.
+func (r *Relay) startAll(tries context.Context) time.Time {
+	r.mu.Lock()
+	lookups := r.lookups
+	r.lookups = nil
+	r.mu.Unlock()
+	if len(lookups) > 0 {
+		r.tries.Go(func() { r.lookUp(lookups) })
+	}
+	for {
+		r.mu.Lock()
+		s, ok, again := r.lanes.Next(r.cfg.Now())
+		r.mu.Unlock()
+		if !ok {
+			return again
+		}
+		r.tries.Go(func() { r.attempt(tries, s) })
+	}
+}
+
+// lookUp offers messages of which only the number is known.
+func (r *Relay) lookUp(seqs []uint64) {
+	for _, seq := range seqs {
+		m, found, err := r.cfg.Book.Load(seq)
+		if err != nil {
+			r.cfg.Log.Error("a message to be retried cannot be loaded; retry it again", "seq", seq, "error", err)
+		}
+		if err == nil && found {
+			m.Body = nil
+			r.Offer([]Message{m})
+		}
+	}
+}
+
+// attempt makes one delivery and hands its outcome to the settler.
+func (r *Relay) attempt(tries context.Context, s start) {
+	m, found, err := r.cfg.Book.Load(s.seq)
+	switch {
+	case err != nil:
+		r.cfg.Log.Error("a message cannot be loaded", "seq", s.seq, "error", err)
+		r.land(func() { r.lanes.Release(s.seq, r.cfg.Now().Add(loadPause)) })
+		return
+	case !found:
+		r.land(func() { r.lanes.Done(Outcome{Seq: s.seq, Delivered: true}) })
+		return
+	case m.State == Dead:
+		r.land(func() { r.lanes.Done(Outcome{Seq: s.seq, State: Dead}) })
+		return
+	}
+	err = r.deliver(tries, s.sink, m)
+	if err == nil {
+		r.results <- Outcome{Seq: m.Seq, Delivered: true, Attempts: m.Attempts + 1}
+		return
+	}
+	if tries.Err() != nil { // cut off by us: nobody knows whether it arrived, it is not the receiver's failure
+		r.land(func() { r.lanes.Release(m.Seq, m.NextAt) })
+		return
+	}
+	f := failureOf(err)
+	o := judge(m, f, r.cfg.Now(), r.cfg.MaxAge, r.cfg.Rand())
+	if f.Gone {
+		r.land(func() { r.lanes.Stop(s.sink) })
+		r.cfg.Log.Error("410: the sink wants no more; its messages wait until a restart or until staff retry one", "sink", r.nameOf(s.sink))
+	}
+	r.tell(m, o, s.sink)
+	r.results <- o
+}
+
+// deliver calls the sink with a time limit. A sink that panics has failed; the sale must not end for it.
+func (r *Relay) deliver(tries context.Context, sink string, m Message) (err error) {
+	ctx, cancel := context.WithTimeout(tries, r.cfg.Timeout)
+	defer cancel()
+	defer func() {
+		if p := recover(); p != nil {
+			r.cfg.Log.Error("a sink panicked", "sink", r.nameOf(sink), "panic", p, "stack", string(debug.Stack()))
+			err = &Failure{Reason: "fault in the sink"}
+		}
+	}()
+	return r.cfg.Sinks[sink].Deliver(ctx, m)
+}
+
+// tell logs a failure: the first and the last of a message where everybody looks, those between for who asks.
+func (r *Relay) tell(m Message, o Outcome, sink string) {
+	args := []any{"id", m.ID, "seq", m.Seq, "topic", m.Topic, "sink", r.nameOf(sink), "attempt", o.Attempts, "reason", o.LastError}
+	switch {
+	case o.State == Dead:
+		r.cfg.Log.Error("a message is dead", args...)
+	case o.Attempts == 1:
+		r.cfg.Log.Warn("a message failed and will be tried again", append(args, "nextAt", o.NextAt)...)
+	default:
+		r.cfg.Log.Debug("a message failed again", append(args, "nextAt", o.NextAt)...)
+	}
+}
+
+// settle stores outcomes, all that have come in at once in one transaction, and only then lets their lanes go on.
+// It ends when results is closed and empty, or when ctx ends while the Book fails.
+func (r *Relay) settle(ctx context.Context) {
+	var batch []Outcome
+	for {
+		o, ok := <-r.results
+		if !ok {
+			return
+		}
+		batch = r.collect(append(batch[:0], o))
+		for wait := settleFirst; ; wait = min(2*wait, settleMost) {
+			err := r.cfg.Book.Settle(batch)
+			if err == nil {
+				break
+			}
+			r.cfg.Log.Error("outcomes cannot be settled, trying again", "outcomes", len(batch), "error", err)
+			pause := time.NewTimer(wait)
+			select {
+			case <-ctx.Done():
+				pause.Stop()
+				r.mu.Lock()
+				r.unsettled = len(r.collect(batch))
+				r.mu.Unlock()
+				return
+			case <-pause.C:
+			}
+			batch = r.collect(batch)
+		}
+		r.land(func() { r.book(batch) })
+	}
+}
+
+// collect adds the outcomes that have come in meanwhile.
+func (r *Relay) collect(batch []Outcome) []Outcome {
+	for {
+		select {
+		case o, ok := <-r.results:
+			if !ok {
+				return batch
+			}
+			batch = append(batch, o)
+		default:
+			return batch
+		}
+	}
+}
+
+// book takes settled outcomes into the lanes and the counters. The caller holds r.mu.
+func (r *Relay) book(batch []Outcome) {
+	for _, o := range batch {
+		if o.Delivered {
+			r.delivered++
+		} else {
+			r.failed++
+		}
+		r.lanes.Done(o)
+	}
+}
+
+// land changes the lanes under the lock and wakes the run loop.
+func (r *Relay) land(change func()) {
+	r.mu.Lock()
+	change()
+	r.mu.Unlock()
+	r.nudge()
+}

@@ -1,0 +1,68 @@
+#!/bin/sh
+# All tests of Foyer. It needs Go, and installs the rest when it may (root with
+# apt): a C compiler for the race detector, Debian's chromium for the browser
+# tests. What it cannot install it names and skips; with CI=true it fails instead.
+set -eu
+cd "$(dirname "$0")"
+
+skipped=""
+
+skip() {
+	if [ "${CI:-}" = true ]; then
+		echo "check: $1" >&2
+		exit 1
+	fi
+	echo "check: skipped: $1" >&2
+	skipped="$skipped
+  $1"
+}
+
+# install PACKAGE... tries apt; it may fail, what is missing shows afterwards.
+install() {
+	if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
+		echo "check: installing $*"
+		{ apt-get update && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends "$@"; } >/dev/null 2>&1 || true
+	fi
+}
+
+step() { printf '\n== %s\n' "$*"; }
+
+command -v go >/dev/null || { echo "check: Go is missing; see https://go.dev/doc/install" >&2; exit 1; }
+
+step "tools"
+race=-race
+command -v "${CC:-gcc}" >/dev/null || command -v cc >/dev/null || install gcc libc6-dev
+if ! command -v "${CC:-gcc}" >/dev/null && ! command -v cc >/dev/null; then
+	skip "no C compiler, so the tests run without the race detector"
+	race=""
+fi
+browser() { command -v chromium || command -v chromium-browser || command -v google-chrome; }
+browser >/dev/null || install chromium
+browser >/dev/null || skip "no chromium, so the browser tests do not run"
+
+step "gofmt"
+unformatted=$(gofmt -l .)
+[ -z "$unformatted" ] || { echo "gofmt would change:"; echo "$unformatted"; exit 1; }
+
+step "go vet"
+go vet ./...
+
+step "staticcheck"
+go run honnef.co/go/tools/cmd/staticcheck@v0.8.2 ./...
+
+step "tests"
+# shellcheck disable=SC2086 # $race is one flag or none
+go test $race -shuffle=on ./...
+
+step "fuzzing, a few seconds each"
+grep -rl --include='*_test.go' '^func Fuzz' . | sort | while read -r file; do
+	for target in $(sed -n 's/^func \(Fuzz[A-Za-z0-9_]*\)(.*/\1/p' "$file"); do
+		go test -run '^$' -fuzz "^$target\$" -fuzztime "${FUZZTIME:-5s}" "./$(dirname "$file")"
+	done
+done
+
+if [ -n "$skipped" ]; then
+	printf '\nEverything that ran has passed. Skipped:%s\n' "$skipped"
+else
+	printf '\nEverything has passed.\n'
+fi

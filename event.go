@@ -1,0 +1,268 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"foyer/sale"
+	"foyer/seats"
+	"foyer/store"
+)
+
+const eventHelp = `Create an event from a JSON file, or list the events.
+
+Usage: foyer event create [flags] FILE
+       foyer event list [flags]
+
+FILE holds an event as POST /api/v1/admin/events takes it ("-" reads standard input).
+Without --server the file in --data is changed, which no running foyer may have open.
+With --server the running foyer is asked; FOYER_ADMIN_KEY must hold an admin key.
+
+`
+
+// eventFlags are the flags of the event command.
+type eventFlags struct {
+	data, server, plan, key string
+}
+
+func eventCommand(ctx context.Context, p program, args []string) error {
+	word := ""
+	if len(args) > 0 {
+		word, args = args[0], args[1:]
+	}
+	var e eventFlags
+	f := flag.NewFlagSet("event", flag.ContinueOnError)
+	f.SetOutput(p.out)
+	f.StringVar(&e.data, "data", "foyer-data", "`FOLDER` that keeps foyer.db")
+	f.StringVar(&e.server, "server", "", "`URL` of a running foyer, such as http://127.0.0.1:8080")
+	f.StringVar(&e.plan, "plan", "", "`FILE` with the seating plan (create only)")
+	f.Usage = func() {
+		fmt.Fprint(p.out, eventHelp)
+		printFlags(f)
+	}
+	if word == "-h" || word == "--help" || word == "help" {
+		f.Usage()
+		return nil
+	}
+	for _, name := range []string{"data", "server"} {
+		if v, ok := p.env(envName(name)); ok {
+			if err := f.Set(name, v); err != nil {
+				return usageError("%s: %v", envName(name), err)
+			}
+		}
+	}
+	if err := parseFlags(f, args); err != nil {
+		return err
+	}
+	e.key, _ = p.env("FOYER_ADMIN_KEY")
+	switch {
+	case word == "create" && f.NArg() == 1:
+		return e.create(ctx, p, f.Arg(0))
+	case word == "list" && f.NArg() == 0:
+		return e.list(ctx, p)
+	}
+	return usageError("use event create FILE or event list; see foyer event --help")
+}
+
+func (e eventFlags) create(ctx context.Context, p program, name string) error {
+	body, err := readFile(name)
+	if err != nil {
+		return err
+	}
+	var plan *seats.Plan
+	if e.plan != "" {
+		if plan, err = readPlan(e.plan); err != nil {
+			return err
+		}
+	}
+	if e.server != "" {
+		return e.createThere(ctx, p, body, plan)
+	}
+	settings := sale.DefaultSettings()
+	d := json.NewDecoder(bytes.NewReader(body))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&settings); err != nil {
+		return fmt.Errorf("%s is no event: %w", name, err)
+	}
+	return e.withOffice(func(o *sale.Office) error {
+		ev, err := o.CreateEvent("command line", settings)
+		if err != nil {
+			return err
+		}
+		if plan != nil {
+			if _, err := o.SetPlan("command line", ev.ID, plan, false); err != nil {
+				return err
+			}
+		}
+		fmt.Fprintf(p.out, "created %s: %s\n", ev.ID, ev.Name)
+		return nil
+	})
+}
+
+func (e eventFlags) list(ctx context.Context, p program) error {
+	if e.server != "" {
+		return e.listThere(ctx, p)
+	}
+	return e.withOffice(func(o *sale.Office) error {
+		var rows []eventRow
+		for _, ev := range o.Events() {
+			s, err := o.Status(ev.ID)
+			if err != nil {
+				return err
+			}
+			rows = append(rows, eventRow{ID: ev.ID, Name: ev.Name, Phase: string(s.Phase), StartsAt: ev.StartsAt, OpensAt: ev.OpensAt})
+		}
+		return printEvents(p.out, rows)
+	})
+}
+
+// withOffice runs fn over the file itself.
+func (e eventFlags) withOffice(fn func(*sale.Office) error) error {
+	st, err := store.Open(e.data, store.Options{})
+	if errors.Is(err, store.ErrInUse) {
+		return usageError("%v, or ask it: foyer event --server http://127.0.0.1:8080", err)
+	}
+	if err != nil {
+		return err
+	}
+	err = fn(sale.New(sale.Config{Store: st, Secret: st.Secret()}))
+	return errors.Join(plain(err), st.Close())
+}
+
+// plain gives a refusal's sentence alone: its code is for programs.
+func plain(err error) error {
+	var r *sale.Refusal
+	if errors.As(err, &r) {
+		return errors.New(r.Detail)
+	}
+	return err
+}
+
+type eventRow struct {
+	ID       string     `json:"id"`
+	Name     string     `json:"name"`
+	Phase    string     `json:"phase"`
+	StartsAt *time.Time `json:"startsAt"`
+	OpensAt  *time.Time `json:"opensAt"`
+}
+
+func printEvents(w io.Writer, rows []eventRow) error {
+	if len(rows) == 0 {
+		_, err := fmt.Fprintln(w, "There are no events. Make one: foyer event create FILE")
+		return err
+	}
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "ID\tPHASE\tOPENS\tSTARTS\tNAME")
+	for _, r := range rows {
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", r.ID, r.Phase, day(r.OpensAt), day(r.StartsAt), r.Name)
+	}
+	return t.Flush()
+}
+
+func day(t *time.Time) string {
+	if t == nil {
+		return "-"
+	}
+	return t.UTC().Format("2006-01-02 15:04Z")
+}
+
+func (e eventFlags) createThere(ctx context.Context, p program, body []byte, plan *seats.Plan) error {
+	var made eventRow
+	if err := e.ask(ctx, http.MethodPost, "/api/v1/admin/events", body, &made); err != nil {
+		return err
+	}
+	if plan != nil {
+		if err := e.ask(ctx, http.MethodPut, "/api/v1/admin/events/"+made.ID+"/plan", plan.JSON(), nil); err != nil {
+			return err
+		}
+	}
+	fmt.Fprintf(p.out, "created %s: %s\n", made.ID, made.Name)
+	return nil
+}
+
+func (e eventFlags) listThere(ctx context.Context, p program) error {
+	var rows []eventRow
+	for cursor := ""; ; {
+		var page struct {
+			Items []eventRow `json:"items"`
+			Next  *string    `json:"next"`
+		}
+		if err := e.ask(ctx, http.MethodGet, "/api/v1/admin/events?cursor="+cursor, nil, &page); err != nil {
+			return err
+		}
+		rows = append(rows, page.Items...)
+		if page.Next == nil || *page.Next == "" {
+			return printEvents(p.out, rows)
+		}
+		cursor = *page.Next
+	}
+}
+
+// ask makes one request of a running foyer and reads its answer into out.
+func (e eventFlags) ask(ctx context.Context, method, path string, body []byte, out any) error {
+	if e.key == "" {
+		return usageError("FOYER_ADMIN_KEY must hold an admin key to ask %s", e.server)
+	}
+	req, err := http.NewRequestWithContext(ctx, method, strings.TrimSuffix(e.server, "/")+path, bytes.NewReader(body))
+	if err != nil {
+		return usageError("--server %q is no address", e.server)
+	}
+	req.Header.Set("Authorization", "Bearer "+e.key)
+	req.Header.Set("Content-Type", "application/json")
+	client := &http.Client{Timeout: 30 * time.Second}
+	res, err := client.Do(req)
+	if err != nil {
+		return fmt.Errorf("%s does not answer: %w", e.server, errors.Unwrap(err))
+	}
+	defer res.Body.Close()
+	answer, err := io.ReadAll(io.LimitReader(res.Body, 32<<20))
+	if err != nil {
+		return fmt.Errorf("%s broke off its answer: %w", e.server, err)
+	}
+	if res.StatusCode/100 != 2 {
+		var problem struct{ Detail string }
+		if json.Unmarshal(answer, &problem) != nil || problem.Detail == "" {
+			return fmt.Errorf("%s answered %s", e.server, res.Status)
+		}
+		return errors.New(problem.Detail)
+	}
+	if out == nil {
+		return nil
+	}
+	if err := json.Unmarshal(answer, out); err != nil {
+		return fmt.Errorf("%s does not answer like foyer: %w", e.server, err)
+	}
+	return nil
+}
+
+// readFile reads a file, or standard input for "-", up to 32 MiB.
+func readFile(name string) ([]byte, error) {
+	const most = 32 << 20
+	in := io.Reader(os.Stdin)
+	if name != "-" {
+		f, err := os.Open(name)
+		if err != nil {
+			return nil, fmt.Errorf("cannot read %s: %w", name, errors.Unwrap(err))
+		}
+		defer f.Close()
+		in = f
+	}
+	b, err := io.ReadAll(io.LimitReader(in, most+1))
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("cannot read %s: %w", name, err)
+	case len(b) > most:
+		return nil, fmt.Errorf("%s is larger than 32 MiB", name)
+	}
+	return b, nil
+}

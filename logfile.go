@@ -1,0 +1,78 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"io"
+	"log/slog"
+	"sync"
+	"time"
+)
+
+// lineWriter gathers log lines and writes them a few times a second: at
+// thousands of requests a second one write each would cost more than the
+// request. Warnings and errors go out at once.
+type lineWriter struct {
+	mu sync.Mutex
+	w  *bufio.Writer
+}
+
+func newLineWriter(w io.Writer) *lineWriter { return &lineWriter{w: bufio.NewWriterSize(w, 64<<10)} }
+
+func (l *lineWriter) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.w.Write(b)
+}
+
+func (l *lineWriter) flush() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	_ = l.w.Flush() // a log that cannot be written cannot say so
+}
+
+// flushing flushes until ctx ends, and then once more.
+func (l *lineWriter) flushing(ctx context.Context) {
+	t := time.NewTicker(200 * time.Millisecond)
+	defer t.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			l.flush()
+			return
+		case <-t.C:
+			l.flush()
+		}
+	}
+}
+
+// promptHandler flushes after every record that a person should see now.
+type promptHandler struct {
+	slog.Handler
+	w        *lineWriter
+	requests bool // keep the lines about requests
+}
+
+func (h promptHandler) Handle(ctx context.Context, r slog.Record) error {
+	request := r.Message == "request"
+	if request && !h.requests {
+		return nil
+	}
+	err := h.Handler.Handle(ctx, r)
+	if !request || r.Level >= slog.LevelWarn {
+		h.w.flush()
+	}
+	return err
+}
+
+func (h promptHandler) WithAttrs(a []slog.Attr) slog.Handler {
+	return promptHandler{h.Handler.WithAttrs(a), h.w, h.requests}
+}
+
+func (h promptHandler) WithGroup(name string) slog.Handler {
+	return promptHandler{h.Handler.WithGroup(name), h.w, h.requests}
+}
+
+func newLog(w *lineWriter, requests bool) *slog.Logger {
+	return slog.New(promptHandler{slog.NewJSONHandler(w, nil), w, requests})
+}

@@ -1,0 +1,68 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"foyer/seats"
+)
+
+const planHelp = `Check a seating plan before it is uploaded.
+
+Usage: foyer plan check FILE
+
+FILE is Foyer's own JSON form, a pretix seating plan (JSON) or CSV with the header
+zone,row,seat,category and optionally id,x,y,accessible,companion ("-" reads standard input).
+Every problem is listed with its line or path. Exit code 0: sound; 1: not.
+`
+
+func planCommand(_ context.Context, p program, args []string) error {
+	if len(args) == 1 && (args[0] == "--help" || args[0] == "-h" || args[0] == "help") {
+		fmt.Fprint(p.out, planHelp)
+		return nil
+	}
+	if len(args) != 2 || args[0] != "check" {
+		return usageError("use plan check FILE; see foyer plan --help")
+	}
+	data, err := readFile(args[1])
+	if err != nil {
+		return err
+	}
+	plan, err := seats.Parse(data)
+	var bad *seats.BadPlan
+	if errors.As(err, &bad) {
+		for _, problem := range bad.Problems {
+			fmt.Fprintf(p.out, "%s: %s\n", problem.Where, problem.What)
+		}
+		return fmt.Errorf("%s is no sound plan", args[1])
+	}
+	if err != nil {
+		return err
+	}
+	for _, n := range seats.Notices(data) {
+		fmt.Fprintf(p.out, "%s: %s\n", n.Where, n.What)
+	}
+	perCategory := map[string]int{}
+	for i := range plan.Len() {
+		perCategory[plan.Seat(i).Category]++
+	}
+	fmt.Fprintf(p.out, "%s: %d seats, version %s\n", plan.Name, plan.Len(), plan.Version())
+	for _, c := range plan.Categories {
+		fmt.Fprintf(p.out, "  %-20s %5d seats\n", c.Name, perCategory[c.Name])
+	}
+	return nil
+}
+
+// readPlan reads a plan file whole or tells its first problem.
+func readPlan(name string) (*seats.Plan, error) {
+	data, err := readFile(name)
+	if err != nil {
+		return nil, err
+	}
+	plan, err := seats.Parse(data)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w; foyer plan check %s lists every problem", name, err, name)
+	}
+	return plan, nil
+}

@@ -1,0 +1,63 @@
+package main
+
+import (
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// rooms says what each room may import of this module and of the world beyond
+// the standard library. It is the picture in ARCHITECTURE.md; an arrow that
+// turns round fails here. google/uuid is a word of the trade and allowed in all
+// rooms but the pure ones.
+var rooms = map[string][]string{
+	"foyer": {
+		"foyer/outbox", "foyer/outbox/logsink", "foyer/outbox/webhook", "foyer/pay/demo", "foyer/sale", "foyer/seats",
+		"foyer/store", "foyer/tickets", "foyer/web", "github.com/google/uuid",
+		"github.com/prometheus/client_golang/prometheus", "github.com/prometheus/client_golang/prometheus/promhttp",
+	},
+	"foyer/queue":          {},
+	"foyer/seats":          {},
+	"foyer/outbox":         {},
+	"foyer/outbox/logsink": {"foyer/outbox"},
+	"foyer/outbox/webhook": {"foyer/outbox"},
+	"foyer/sale":           {"foyer/outbox", "foyer/queue", "foyer/seats", "github.com/google/uuid"},
+	"foyer/sale/storetest": {"foyer/outbox", "foyer/queue", "foyer/sale", "foyer/seats", "github.com/google/uuid"},
+	"foyer/store":          {"foyer/outbox", "foyer/queue", "foyer/sale", "foyer/seats", "github.com/google/uuid", "go.etcd.io/bbolt", "go.etcd.io/bbolt/errors"},
+	"foyer/pay/demo":       {"foyer/outbox/webhook", "foyer/sale", "github.com/google/uuid"}, // it signs what it posts
+	"foyer/tickets":        {"github.com/google/uuid", "rsc.io/qr"},
+	"foyer/static":         {},
+	"foyer/web": {
+		"foyer/queue", "foyer/sale", "foyer/seats", "foyer/static", "foyer/tickets", "github.com/google/uuid", "github.com/labstack/echo/v4",
+		"github.com/prometheus/client_golang/prometheus", "github.com/prometheus/client_golang/prometheus/promhttp",
+		"github.com/prometheus/client_golang/prometheus/collectors",
+	},
+	"foyer/bench":   nil, // it measures all and nothing imports it
+	"foyer/browser": nil, // tests alone
+}
+
+func TestImportsFollowTheArrows(t *testing.T) {
+	out, err := exec.Command("go", "list", "-f", `{{.ImportPath}} {{join .Imports " "}}`, "./...").Output()
+	if err != nil {
+		t.Fatalf("go list: %v", err)
+	}
+	for line := range strings.Lines(string(out)) {
+		words := strings.Fields(line)
+		room, imports := words[0], words[1:]
+		allowed, known := rooms[room]
+		if !known {
+			t.Errorf("%s is a room that ARCHITECTURE.md and this test do not know", room)
+			continue
+		}
+		for _, i := range imports {
+			ours, foreign := strings.HasPrefix(i, "foyer/"), strings.Contains(strings.Split(i, "/")[0], ".")
+			if (ours || foreign) && allowed != nil && !slices.Contains(allowed, i) {
+				t.Errorf("%s must not import %s", room, i)
+			}
+			if i == "foyer/bench" || i == "foyer/browser" {
+				t.Errorf("%s imports %s, which nothing may", room, i)
+			}
+		}
+	}
+}

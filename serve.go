@@ -1,0 +1,286 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"foyer/outbox"
+	"foyer/outbox/logsink"
+	"foyer/outbox/webhook"
+	"foyer/pay/demo"
+	"foyer/sale"
+	"foyer/store"
+	"foyer/tickets"
+	"foyer/web"
+)
+
+const aboutServe = "Run the waiting room and the box office. It keeps one file, FOLDER/foyer.db, and logs JSON lines to standard error."
+
+func serveCommand(ctx context.Context, p program, args []string) error {
+	s, err := parseSettings(p, "serve", aboutServe, args, nil)
+	if err != nil {
+		return err
+	}
+	return serve(ctx, p, s, nil)
+}
+
+// house is everything that runs while Foyer serves.
+type house struct {
+	settings *settings
+	log      *slog.Logger
+	lines    *lineWriter
+	store    *store.Store
+	office   *sale.Office
+	relay    *outbox.Relay
+	demo     *demo.Provider
+	web      *web.Server
+	registry *prometheus.Registry
+	listener net.Listener
+	url      string // where it can be reached from this machine
+	loops    sync.WaitGroup
+}
+
+// serve opens the house, runs it until ctx ends and closes it in order. Opened
+// is called once it takes requests; what it starts must end with its context.
+func serve(ctx context.Context, p program, s *settings, opened func(context.Context, *house) error) error {
+	h, err := openHouse(p, s)
+	if err != nil {
+		return err
+	}
+	if err := h.adminKey(p); err != nil {
+		return errors.Join(err, h.shut())
+	}
+	return h.run(ctx, p, opened)
+}
+
+// openHouse listens, opens the file and wires the rooms. It starts nothing.
+func openHouse(p program, s *settings) (*house, error) {
+	h := &house{settings: s, lines: newLineWriter(p.err), registry: prometheus.NewRegistry()}
+	h.log = newLog(h.lines, s.LogRequests)
+	var err error
+	if h.listener, err = listen("--addr", s.Addr); err != nil {
+		return nil, err
+	}
+	if h.store, err = store.Open(s.Data, store.Options{Log: h.log}); err != nil {
+		_ = h.listener.Close()
+		return nil, err
+	}
+	h.url = localURL(h.listener.Addr())
+	h.wire()
+	return h, nil
+}
+
+func listen(flag, addr string) (net.Listener, error) {
+	l, err := net.Listen("tcp", addr)
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE):
+		return nil, usageError("the port of %s %s is taken by another program; stop it, or choose another port", flag, addr)
+	case errors.Is(err, syscall.EACCES):
+		return nil, usageError("no permission to listen on %s %s; choose a port above 1023", flag, addr)
+	case err != nil:
+		return nil, usageError("cannot listen on %s %s: %v", flag, addr, err)
+	}
+	return l, nil
+}
+
+// localURL is how this machine reaches a listener that may listen everywhere.
+func localURL(a net.Addr) string {
+	t := a.(*net.TCPAddr)
+	if t.IP.IsUnspecified() {
+		return fmt.Sprintf("http://127.0.0.1:%d", t.Port)
+	}
+	return "http://" + t.String()
+}
+
+// wire makes the rooms and ties them together.
+func (h *house) wire() {
+	s := h.settings
+	if len(s.Sinks) == 0 {
+		s.Sinks = sinks{{"*", "log:"}}
+	}
+	providers := []sale.Provider{}
+	hooks := map[string]web.Webhook{}
+	extra := map[string]http.Handler{}
+	if s.DemoProvider {
+		h.demo = demo.New(demo.Config{
+			Secret: s.DemoSecret, Notify: h.url + "/api/v1/payments/demo/webhook", Log: h.log,
+			Lookup: func(id uuid.UUID) (*sale.OrderView, error) { return h.office.AnyOrder(id) },
+		})
+		providers = append(providers, h.demo)
+		hooks[h.demo.Name()] = h.demo
+		extra[demo.Prefix] = h.demo
+	}
+	codes := tickets.New(sale.Subkey(h.store.Secret(), "ticket code"))
+	h.office = sale.New(sale.Config{
+		Store: h.store, Secret: h.store.Secret(), Sinks: s.Sinks.urls, TicketCode: codes.Code, Providers: providers,
+	})
+	h.relay = outbox.NewRelay(outbox.Config{Book: h.store, Sinks: h.sinks(), Log: h.log})
+	h.web = web.New(web.Config{
+		Office: h.office, Ready: h.store.Ready, Log: h.log, Secret: h.store.Secret(), BaseURL: s.BaseURL,
+		Proxies: s.Proxies, RateLimit: s.RateLimit, Webhooks: hooks, Extra: extra, Version: versionText(),
+		Metrics: s.Metrics == "", Registry: h.registry,
+	})
+}
+
+func (h *house) sinks() map[string]outbox.Sink {
+	all := map[string]outbox.Sink{}
+	for _, x := range h.settings.Sinks {
+		if x.url == "log:" {
+			all[x.url] = logsink.New(h.log)
+			continue
+		}
+		all[x.url] = webhook.New(webhook.Config{
+			URL: x.url, Secrets: h.settings.WebhookSecrets, Allow: h.settings.AllowTargets, Version: versionText(),
+		})
+	}
+	return all
+}
+
+// adminKey makes sure that staff can get in.
+func (h *house) adminKey(p program) error {
+	if h.settings.AdminKey != "" {
+		return h.office.SetAdminKey(h.settings.AdminKey)
+	}
+	for _, k := range h.office.Keys() {
+		if k.Role == sale.RoleAdmin {
+			return nil
+		}
+	}
+	_, secret, err := h.office.CreateKey("house", sale.RoleAdmin, "made at the first start")
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(p.out, "Admin key (shown this once, also the password of %s/admin): %s\n", h.url, secret)
+	return nil
+}
+
+// run takes requests until ctx ends, then ends everything in order: no new
+// requests, streams, requests under way, loops, the file.
+func (h *house) run(ctx context.Context, p program, opened func(context.Context, *house) error) error {
+	if err := h.store.ServeOutbox(h.relay.Offer); err != nil {
+		return errors.Join(err, h.shut())
+	}
+	servers := []*http.Server{h.server(h.web)}
+	listeners := []net.Listener{h.listener}
+	if h.settings.Metrics != "" {
+		l, err := listen("--metrics", h.settings.Metrics)
+		if err != nil {
+			return errors.Join(err, h.shut())
+		}
+		mux := http.NewServeMux()
+		mux.Handle("GET /metrics", promhttp.HandlerFor(h.registry, promhttp.HandlerOpts{}))
+		servers, listeners = append(servers, h.server(mux)), append(listeners, l)
+	}
+	background, stopBackground := context.WithCancel(context.Background())
+	defer stopBackground()
+	h.start(background)
+	served := make(chan error, len(servers))
+	for i, srv := range servers {
+		h.loops.Go(func() { served <- srv.Serve(listeners[i]) })
+	}
+	fmt.Fprintf(p.out, "Foyer %s listens on %s\n", versionText(), h.url)
+	h.log.Info("open", "address", h.listener.Addr().String(), "data", h.settings.Data, "version", versionText())
+	var err error
+	if opened != nil {
+		err = opened(background, h)
+	}
+	if err == nil {
+		select {
+		case <-ctx.Done():
+		case err = <-served:
+		}
+	}
+	h.log.Info("stopping")
+	h.drain(servers)
+	stopBackground()
+	h.loops.Wait()
+	return errors.Join(err, h.shut())
+}
+
+// server is an http.Server with every time-out set; streams set their own.
+func (h *house) server(handler http.Handler) *http.Server {
+	srv := &http.Server{
+		Handler: handler, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 15 * time.Second, WriteTimeout: 30 * time.Second,
+		IdleTimeout: 75 * time.Second, MaxHeaderBytes: 16 << 10,
+		ErrorLog: slog.NewLogLogger(h.log.Handler(), slog.LevelWarn),
+	}
+	srv.Protocols = new(http.Protocols)
+	srv.Protocols.SetHTTP1(true)
+	srv.Protocols.SetUnencryptedHTTP2(h.settings.HTTP2)
+	return srv
+}
+
+// start starts the loops. Each ends with ctx.
+func (h *house) start(ctx context.Context) {
+	h.loops.Go(func() { h.lines.flushing(ctx) })
+	h.loops.Go(func() { h.admitting(ctx) })
+	h.loops.Go(func() {
+		if err := h.relay.Run(ctx); err != nil {
+			h.log.Warn("outbox", "error", err.Error())
+		}
+	})
+	if h.demo != nil {
+		h.loops.Go(func() { h.demo.Run(ctx) })
+	}
+}
+
+// drainTime is how long requests under way may take once Foyer stops.
+const drainTime = 5 * time.Second
+
+func (h *house) drain(servers []*http.Server) {
+	ctx, cancel := context.WithTimeout(context.Background(), drainTime)
+	defer cancel()
+	h.web.EndStreams()
+	for _, srv := range servers {
+		if err := srv.Shutdown(ctx); err != nil {
+			h.log.Warn("requests were cut off at the end", "error", err.Error())
+			_ = srv.Close()
+		}
+	}
+}
+
+// shut closes what openHouse opened.
+func (h *house) shut() error {
+	_ = h.listener.Close() // closed already when it was served
+	err := h.store.Close()
+	h.log.Info("closed")
+	h.lines.flush()
+	return err
+}
+
+// admitting looks at every event once per tick, and sooner when only the pace
+// keeps the next visitor out.
+func (h *house) admitting(ctx context.Context) {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-timer.C:
+		}
+		wait := h.settings.Tick
+		for _, e := range h.office.Events() {
+			pause, err := h.office.Tick(e.ID, h.settings.Tick)
+			if err != nil {
+				if !errors.Is(err, sale.ErrNoSuchEvent) && !errors.Is(err, sale.ErrUnavailable) {
+					h.log.Error("tick", "event", e.ID, "error", err.Error())
+				}
+				continue
+			}
+			wait = min(wait, pause)
+		}
+		timer.Reset(max(wait, time.Millisecond))
+	}
+}

@@ -1,0 +1,269 @@
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"net"
+	"net/netip"
+	"net/url"
+	"strings"
+	"time"
+
+	"foyer/outbox/webhook"
+)
+
+// settings are everything an operator may set, each with its one name, default
+// and sentence in bind. Flags have an environment twin: --base-url is
+// FOYER_BASE_URL; the flag wins. Secrets come from the environment only, so
+// that they are not seen in the list of processes.
+type settings struct {
+	Addr         string
+	Data         string
+	BaseURL      string
+	Proxies      prefixes
+	Metrics      string
+	Sinks        sinks
+	AllowTargets prefixes
+	DemoProvider bool
+	RateLimit    int
+	Tick         time.Duration
+	LogRequests  bool
+	HTTP2        bool
+
+	AdminKey       string
+	WebhookSecrets []webhook.Secret
+	DemoSecret     webhook.Secret
+}
+
+func (s *settings) bind(f *flag.FlagSet) {
+	f.StringVar(&s.Addr, "addr", "127.0.0.1:8080", "`HOST:PORT` to listen on; port 0 takes a free one")
+	f.StringVar(&s.Data, "data", "foyer-data", "`FOLDER` that keeps the one file, foyer.db; made when missing")
+	f.StringVar(&s.BaseURL, "base-url", "", "`URL` by which the public reaches Foyer, such as https://tickets.example.org; taken from each request when empty")
+	f.Var(&s.Proxies, "trusted-proxies", "`CIDR,...` of proxies that may tell a client's address and scheme (X-Forwarded-For, X-Forwarded-Proto)")
+	f.StringVar(&s.Metrics, "metrics", "", "`HOST:PORT` for /metrics alone; on the main address when empty")
+	f.Var(&s.Sinks, "sink", "`TOPIC=URL` where messages of a topic go, * for all; repeatable; http(s)://... is a signed webhook, log: a line in the log (default *=log:)")
+	f.Var(&s.AllowTargets, "allow-targets", "`CIDR,...` of private networks that webhooks may reach by name")
+	f.BoolVar(&s.DemoProvider, "demo-provider", false, "offer the demo payment provider, which takes no money; needs FOYER_DEMO_SECRET")
+	f.IntVar(&s.RateLimit, "rate-limit", 500, "`NUMBER` of new visitors, and of joins, that one address may make per second, with bursts of four times that; 0 is no limit")
+	f.DurationVar(&s.Tick, "tick", time.Second, "`DURATION` between two looks at who may come in")
+	f.BoolVar(&s.LogRequests, "log-requests", true, "write one JSON line per request to the log (standard error)")
+	f.BoolVar(&s.HTTP2, "http2", true, "offer HTTP/2 without TLS (h2c) to proxies beside HTTP/1.1")
+}
+
+// secretHelp is the part of the manual about what has no flag.
+const secretHelp = `
+Secrets, from the environment only:
+  FOYER_ADMIN_KEY       admin key and staff password, at least 8 characters; else the first start makes one and prints it once
+  FOYER_WEBHOOK_SECRET  whsec_..., signs outgoing webhooks; several separated by blanks while rotating
+  FOYER_DEMO_SECRET     whsec_..., checks what the demo provider sends in
+`
+
+// envName is the environment twin of a flag.
+func envName(flag string) string {
+	return "FOYER_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
+}
+
+// parseSettings reads flags and environment for a command, with help as manual.
+func parseSettings(p program, name, about string, args []string, change func(*settings)) (*settings, error) {
+	s := &settings{}
+	f := flag.NewFlagSet(name, flag.ContinueOnError)
+	f.SetOutput(p.out)
+	s.bind(f)
+	if change != nil {
+		change(s)
+		f.VisitAll(func(fl *flag.Flag) { fl.DefValue = fl.Value.String() })
+	}
+	f.Usage = func() {
+		fmt.Fprintf(p.out, "%s\n\nUsage: foyer %s [flags]\n\nEvery flag has an environment twin: --base-url is FOYER_BASE_URL. The flag wins.\n\n", about, name)
+		printFlags(f)
+		fmt.Fprint(p.out, secretHelp)
+	}
+	if err := fromEnvironment(f, p.env); err != nil {
+		return nil, err
+	}
+	if err := parseFlags(f, args); err != nil {
+		return nil, err
+	}
+	if f.NArg() > 0 {
+		return nil, usageError("%s takes no argument %q; see foyer %s --help", name, f.Arg(0), name)
+	}
+	if err := s.secrets(p.env); err != nil {
+		return nil, err
+	}
+	return s, s.check()
+}
+
+// parseFlags parses without the flag package's own chatter: one sentence will do.
+func parseFlags(f *flag.FlagSet, args []string) error {
+	usage := f.Usage
+	f.Usage = func() {}
+	out := f.Output()
+	f.SetOutput(discard{})
+	err := f.Parse(args)
+	f.SetOutput(out)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		usage()
+		return err
+	case err != nil:
+		return usageError("%v; see foyer %s --help", err, f.Name())
+	}
+	return nil
+}
+
+type discard struct{}
+
+func (discard) Write(b []byte) (int, error) { return len(b), nil }
+
+func fromEnvironment(f *flag.FlagSet, env func(string) (string, bool)) (err error) {
+	f.VisitAll(func(fl *flag.Flag) {
+		v, ok := env(envName(fl.Name))
+		if !ok || err != nil {
+			return
+		}
+		if e := fl.Value.Set(v); e != nil {
+			err = usageError("%s=%q: %v", envName(fl.Name), v, e)
+		}
+	})
+	return err
+}
+
+func (s *settings) secrets(env func(string) (string, bool)) (err error) {
+	s.AdminKey, _ = env("FOYER_ADMIN_KEY")
+	if s.AdminKey != "" && len(s.AdminKey) < 8 {
+		return usageError("FOYER_ADMIN_KEY must have at least 8 characters")
+	}
+	v, _ := env("FOYER_WEBHOOK_SECRET")
+	for _, one := range strings.Fields(v) {
+		secret, err := webhook.ParseSecret(one)
+		if err != nil {
+			return usageError("FOYER_WEBHOOK_SECRET: %v", err)
+		}
+		s.WebhookSecrets = append(s.WebhookSecrets, secret)
+	}
+	if v, _ := env("FOYER_DEMO_SECRET"); v != "" {
+		if s.DemoSecret, err = webhook.ParseSecret(v); err != nil {
+			return usageError("FOYER_DEMO_SECRET: %v", err)
+		}
+	}
+	return nil
+}
+
+func (s *settings) check() error {
+	if _, _, err := net.SplitHostPort(s.Addr); err != nil {
+		return usageError("--addr %q must be HOST:PORT such as 127.0.0.1:8080", s.Addr)
+	}
+	if s.Metrics != "" {
+		if _, _, err := net.SplitHostPort(s.Metrics); err != nil {
+			return usageError("--metrics %q must be HOST:PORT such as 127.0.0.1:9090", s.Metrics)
+		}
+	}
+	if s.BaseURL != "" {
+		u, err := url.Parse(s.BaseURL)
+		if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || strings.TrimSuffix(u.Path, "/") != "" {
+			return usageError("--base-url %q must be an address without a path such as https://tickets.example.org", s.BaseURL)
+		}
+		s.BaseURL = u.Scheme + "://" + u.Host
+	}
+	if s.DemoProvider && s.DemoSecret == nil {
+		return usageError("--demo-provider needs FOYER_DEMO_SECRET (whsec_ and 24 to 64 bytes in base64), so that nobody else can say that money came")
+	}
+	if s.RateLimit < 0 {
+		return usageError("--rate-limit must be 0 or more")
+	}
+	if s.Tick < 10*time.Millisecond || s.Tick > time.Minute {
+		return usageError("--tick must be between 10ms and 1m")
+	}
+	if s.Data == "" {
+		return usageError("--data must name a folder")
+	}
+	return nil
+}
+
+// prefixes are networks separated by commas.
+type prefixes []netip.Prefix
+
+func (p *prefixes) String() string {
+	var s []string
+	for _, x := range *p {
+		s = append(s, x.String())
+	}
+	return strings.Join(s, ",")
+}
+
+// Set reads "10.0.0.0/8,192.0.2.7"; a bare address is a network of one.
+func (p *prefixes) Set(v string) error {
+	*p = nil
+	for _, one := range strings.Split(v, ",") {
+		one = strings.TrimSpace(one)
+		if one == "" {
+			continue
+		}
+		x, err := netip.ParsePrefix(one)
+		if err != nil {
+			a, err := netip.ParseAddr(one)
+			if err != nil {
+				return fmt.Errorf("%q is no network such as 10.0.0.0/8", one)
+			}
+			x = netip.PrefixFrom(a, a.BitLen())
+		}
+		*p = append(*p, x.Masked())
+	}
+	return nil
+}
+
+// sink says where messages of a topic go.
+type sink struct{ topic, url string }
+
+type sinks []sink
+
+func (s *sinks) String() string {
+	var all []string
+	for _, x := range *s {
+		all = append(all, x.topic+"="+x.url)
+	}
+	return strings.Join(all, " ")
+}
+
+// Set adds TOPIC=URL; several in one environment variable are separated by blanks.
+func (s *sinks) Set(v string) error {
+	for _, one := range strings.Fields(v) {
+		topic, to, ok := strings.Cut(one, "=")
+		if !ok || topic == "" {
+			return fmt.Errorf("%q must be TOPIC=URL such as order.paid=https://example.org/hook", topic)
+		}
+		if to != "log:" {
+			if err := webhook.Check(to); err != nil {
+				return err
+			}
+		}
+		*s = append(*s, sink{topic, to})
+	}
+	return nil
+}
+
+// urls gives the sinks of a topic, each once.
+func (s sinks) urls(topic string) []string {
+	var out []string
+	seen := map[string]bool{}
+	for _, x := range s {
+		if (x.topic == "*" || x.topic == topic) && !seen[x.url] {
+			seen[x.url] = true
+			out = append(out, x.url)
+		}
+	}
+	return out
+}
+
+// printFlags writes the manual of the flags, a line or two each.
+func printFlags(f *flag.FlagSet) {
+	f.VisitAll(func(fl *flag.Flag) {
+		name, usage := flag.UnquoteUsage(fl)
+		fmt.Fprintf(f.Output(), "  --%s %s\n        %s", fl.Name, name, usage)
+		if fl.DefValue != "" && fl.DefValue != "0" {
+			fmt.Fprintf(f.Output(), " (default %s)", fl.DefValue)
+		}
+		fmt.Fprintln(f.Output())
+	})
+}

@@ -268,23 +268,23 @@ func TestDemoGoesOnWhereItWas(t *testing.T) {
 		get(t, url+"/api/v1/events/gala/status", &n)
 		return n
 	}
-	waitFor(t, "the crowd moves", func() bool { n := number(); return n.Waiting > 1000 && n.Frontier > 20 })
-	before := number()
 	password := func() string {
 		_, after, _ := strings.Cut(w.out.String(), "password ")
 		p, _, _ := strings.Cut(after, "\n")
 		return p
 	}
-	waitFor(t, "the password is printed", func() bool { return password() != "" })
+	waitFor(t, "the events are there", func() bool { return password() != "" })
+	waitFor(t, "the crowd moves", func() bool { n := number(); return n.Waiting > 1000 && n.Frontier > 20 })
+	before := number()
 	first := password()
 	if code := stop(); code != exitOK {
 		t.Fatalf("demo ended with %d: %s", code, w.err.String())
 	}
 	url, _ = w.start("demo", "--addr", "127.0.0.1:0", "--data", data)
+	waitFor(t, "the events are there", func() bool { return password() != "" })
 	if after := number(); after.Frontier < before.Frontier {
 		t.Errorf("frontier %d after the restart, %d before", after.Frontier, before.Frontier)
 	}
-	waitFor(t, "the password is printed", func() bool { return password() != "" })
 	if password() != first {
 		t.Error("the password is another one after the restart")
 	}

@@ -1,0 +1,58 @@
+// The order page: counts down the hold and watches for what happens to the order elsewhere.
+import { Countdown, ask } from './clock.js'
+
+const box = document.getElementById('order')
+const status = box.dataset.status
+const trouble = document.getElementById('trouble')
+const timer = document.getElementById('left')
+const open = status === 'PENDING' || status === 'PAYING'
+let countdown, again, fails = 0
+
+if (!trouble.hidden) trouble.focus()
+
+function say(text) {
+  trouble.textContent = text
+  trouble.hidden = !text
+}
+
+async function look() {
+  clearTimeout(again)
+  let next = status === 'PAYING' ? 2000 : 8000
+  try {
+    const order = await ask('/api/v1/orders/' + box.dataset.order)
+    if (order.status !== status) return location.replace('/orders/' + box.dataset.order) // the new page tells another status, so this happens once
+    if (fails) say('')
+    fails = 0
+    const ms = Date.parse(order.holdExpiresAt) - Date.parse(order.serverTime)
+    if (countdown && !countdown.done) countdown.set(ms)
+    else next = 2000
+  } catch (e) {
+    if (e.status === 404) return
+    fails++
+    if (fails > 1) say('Reconnecting… Your order is safe.')
+    next = Math.min(20000, 1000 * Math.pow(2, fails)) * (0.5 + Math.random())
+  }
+  again = setTimeout(look, next)
+}
+
+if (timer) countdown = new Countdown(timer, +timer.dataset.left, look)
+if (open) again = setTimeout(look, 2000)
+
+// A page that comes back from the browser's memory may be long over.
+addEventListener('pageshow', e => { if (e.persisted) location.reload() })
+document.addEventListener('visibilitychange', () => { if (open && !document.hidden) look() })
+
+for (const form of document.querySelectorAll('form')) {
+  let sent = false
+  form.addEventListener('submit', e => {
+    if (sent) e.preventDefault()
+    sent = true
+    setTimeout(() => { sent = false }, 5000)
+  })
+}
+
+const print = document.getElementById('print')
+if (print) {
+  print.hidden = false
+  print.onclick = () => window.print()
+}

@@ -1,0 +1,298 @@
+package web
+
+import (
+	"bytes"
+	"crypto/hmac"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/base64"
+	"encoding/binary"
+	"hash"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/labstack/echo/v4"
+
+	"foyer/sale"
+)
+
+const (
+	visitorCookie  = "foyer_visitor"
+	staffCookie    = "foyer_staff"
+	hostPrefix     = "__Host-" // RFC 6265bis: only this host, only TLS
+	staffSession   = 12 * time.Hour
+	visitorSession = 400 * 24 * time.Hour // what browsers keep at most
+	tagSize        = 16                   // bytes of a credential's HMAC
+)
+
+// Header names in the canonical form that http.Header has as keys, and values
+// shared by all answers; the slices are full, so an append copies.
+const (
+	headerVisitor      = "X-Visitor"
+	headerContentType  = "Content-Type"
+	headerCacheControl = "Cache-Control"
+)
+
+var (
+	typeJSON = []string{"application/json"}
+	noStore  = []string{"no-store"}
+	noCache  = []string{"no-cache"}
+)
+
+// signer makes HMAC-SHA256 tags. Its hashes are reused, for the key schedule
+// costs more than the tag.
+type signer struct{ pool sync.Pool }
+
+func newSigner(key []byte) *signer {
+	s := &signer{}
+	s.pool.New = func() any { return hmac.New(sha256.New, key) }
+	return s
+}
+
+// tag appends the 32-byte tag of msg to dst.
+func (s *signer) tag(dst, msg []byte) []byte {
+	h := s.pool.Get().(hash.Hash)
+	h.Reset()
+	h.Write(msg)
+	dst = h.Sum(dst)
+	s.pool.Put(h)
+	return dst
+}
+
+// credential is base64url of the visitor's 16 bytes and the first 16 bytes of
+// their tag: 43 characters.
+func (s *Server) credential(visitor uuid.UUID) string {
+	b := make([]byte, 0, 16+sha256.Size)
+	b = append(b, visitor[:]...)
+	b = s.visitorKey.tag(b, visitor[:])
+	return base64.RawURLEncoding.EncodeToString(b[:16+tagSize])
+}
+
+// visitorOf checks a credential. Whatever is malformed is nobody.
+func (s *Server) visitorOf(credential string) (v uuid.UUID, ok bool) {
+	var buf [16 + tagSize + 1]byte
+	if len(credential) != 43 {
+		return v, false
+	}
+	n, err := base64.RawURLEncoding.Strict().Decode(buf[:], []byte(credential))
+	if err != nil || n != 16+tagSize {
+		return v, false
+	}
+	var tag [sha256.Size]byte
+	s.visitorKey.tag(tag[:0], buf[:16])
+	if subtle.ConstantTimeCompare(tag[:tagSize], buf[16:16+tagSize]) != 1 {
+		return v, false
+	}
+	return uuid.UUID(buf[:16]), true
+}
+
+// visitor tells who asks, from the header or else the cookie.
+func (s *Server) visitor(c echo.Context) (uuid.UUID, bool) {
+	r := c.Request()
+	if h := r.Header[headerVisitor]; len(h) > 0 {
+		return s.visitorOf(h[0])
+	}
+	return s.visitorOf(cookie(r.Header, s.cookieName(r, visitorCookie)))
+}
+
+// need is visitor, or the refusal.
+func (s *Server) need(c echo.Context) (uuid.UUID, error) {
+	v, ok := s.visitor(c)
+	if !ok {
+		return v, sale.ErrNoVisitor
+	}
+	return v, nil
+}
+
+// buyer tells whose order is meant: the credential's visitor, or without one
+// the visitor of an authentic entry token. uuid.Nil owns nothing.
+func (s *Server) buyer(c echo.Context) uuid.UUID {
+	r := c.Request()
+	if v, ok := s.visitor(c); ok {
+		return v
+	}
+	if token := entryToken(r.Header); token != "" {
+		if v, ok := s.office.TokenVisitor(token); ok {
+			return v
+		}
+	}
+	return uuid.Nil
+}
+
+func entryToken(h http.Header) string {
+	if t := h.Get("X-Entry-Token"); t != "" {
+		return t
+	}
+	return h.Get("X-Queue-Token")
+}
+
+// admitVisitor tells who asks, and makes a visitor with his cookie when it is
+// nobody known. The answer must not be cached then, and says so.
+func (s *Server) admitVisitor(c echo.Context) (uuid.UUID, error) {
+	if v, ok := s.visitor(c); ok {
+		return v, nil
+	}
+	v, _, err := s.newVisitor(c)
+	return v, err
+}
+
+// newVisitor makes a visitor and sets his cookie, within the rate limit.
+func (s *Server) newVisitor(c echo.Context) (v uuid.UUID, credential string, err error) {
+	if err := s.limited(c); err != nil {
+		return v, "", err
+	}
+	if v, err = uuid.NewRandom(); err != nil {
+		return v, "", err
+	}
+	credential = s.credential(v)
+	s.setCookie(c, visitorCookie, credential, visitorSession, http.SameSiteLaxMode)
+	return v, credential, nil
+}
+
+// cookieName is the name under the request's scheme: under TLS the prefixed
+// cookie alone counts, since a plain one may come from a neighbouring host.
+func (s *Server) cookieName(r *http.Request, name string) string {
+	if s.scheme(r) != "https" {
+		return name
+	}
+	if name == visitorCookie { // the usual case, without an allocation
+		return hostPrefix + visitorCookie
+	}
+	return hostPrefix + name
+}
+
+func (s *Server) setCookie(c echo.Context, name, value string, age time.Duration, site http.SameSite) {
+	r := c.Request()
+	c.SetCookie(&http.Cookie{
+		Name: s.cookieName(r, name), Value: value, Path: "/", MaxAge: int(age / time.Second),
+		HttpOnly: true, Secure: s.scheme(r) == "https", SameSite: site,
+	})
+	c.Response().Header()[headerCacheControl] = noStore
+}
+
+// cookie finds a cookie's value without parsing the others.
+func cookie(h http.Header, name string) string {
+	for _, line := range h["Cookie"] {
+		for line != "" {
+			var part string
+			part, line, _ = strings.Cut(line, ";")
+			part = strings.TrimLeft(part, " \t")
+			if len(part) > len(name) && part[len(name)] == '=' && part[:len(name)] == name {
+				return strings.Trim(strings.TrimRight(part[len(name)+1:], " \t"), `"`)
+			}
+		}
+	}
+	return ""
+}
+
+// bearer is the key of an Authorization: Bearer header.
+func bearer(h http.Header) (key string, sent bool) {
+	v := h.Get(echo.HeaderAuthorization)
+	if len(v) < 7 || !strings.EqualFold(v[:7], "Bearer ") {
+		return "", v != ""
+	}
+	return strings.TrimSpace(v[7:]), true
+}
+
+// staffSession tells which key asks: the one in the Authorization header, or
+// else the one that logged in. A key that was removed is out at once.
+func (s *Server) staffSession(c echo.Context) (*sale.Key, bool) {
+	r := c.Request()
+	if key, sent := bearer(r.Header); sent {
+		if key == "" {
+			return nil, false
+		}
+		return s.office.Authenticate(key)
+	}
+	return s.openSession(cookie(r.Header, s.cookieName(r, staffCookie)), time.Now())
+}
+
+// login starts a session of 12 hours for the key; false when there is no such key.
+func (s *Server) login(c echo.Context, secret string) bool {
+	k, ok := s.office.Authenticate(strings.TrimSpace(secret))
+	if !ok {
+		return false
+	}
+	s.setCookie(c, staffCookie, s.sealSession(k, time.Now()), staffSession, http.SameSiteStrictMode)
+	return true
+}
+
+// logout ends the session in this browser.
+func (s *Server) logout(c echo.Context) {
+	s.setCookie(c, staffCookie, "", -time.Second, http.SameSiteStrictMode)
+}
+
+// keyMark is how much of a key's hash a session carries, so that it ends when
+// another secret takes over the key's id.
+const keyMark = 8 // bytes
+
+// sealSession is base64url of: seconds since 1970 (8 bytes), keyMark bytes of the
+// key's hash, its id, and a 32-byte tag over all of them.
+func (s *Server) sealSession(k *sale.Key, at time.Time) string {
+	b := binary.BigEndian.AppendUint64(nil, uint64(at.Unix()))
+	b = append(b, k.Hash[:keyMark]...)
+	b = append(b, k.ID...)
+	return base64.RawURLEncoding.EncodeToString(s.staffKey.tag(b, b))
+}
+
+// openSession finds the key of an authentic session that is not too old.
+func (s *Server) openSession(sealed string, now time.Time) (*sale.Key, bool) {
+	b, err := base64.RawURLEncoding.Strict().DecodeString(sealed)
+	if err != nil || len(b) <= 8+keyMark+sha256.Size || len(b) > 256 {
+		return nil, false
+	}
+	body, tag := b[:len(b)-sha256.Size], b[len(b)-sha256.Size:]
+	if !hmac.Equal(tag, s.staffKey.tag(nil, body)) {
+		return nil, false
+	}
+	age := now.Sub(time.Unix(int64(binary.BigEndian.Uint64(body)), 0))
+	if age < -time.Minute || age >= staffSession {
+		return nil, false
+	}
+	k, ok := s.office.KeyByID(string(body[8+keyMark:]))
+	return k, ok && bytes.Equal(body[8:8+keyMark], k.Hash[:keyMark])
+}
+
+// staffHandler answers a request that a key's owner makes.
+type staffHandler func(c echo.Context, by *sale.Key) error
+
+// as lets in keys of a role, by header or session.
+func (s *Server) as(role sale.Role, h staffHandler) echo.HandlerFunc {
+	return func(c echo.Context) error {
+		k, ok := s.staffSession(c)
+		if !ok {
+			return errNoKey
+		}
+		if !k.Role.Includes(role) {
+			return errWrongRole
+		}
+		return h(c, k)
+	}
+}
+
+// actor names a key in the audit.
+func actor(k *sale.Key) string { return "staff:" + k.ID }
+
+// param is a path parameter, unescaped. Its bytes may be anything.
+func param(c echo.Context, name string) string {
+	v := c.Param(name)
+	if c.Request().URL.RawPath == "" || !strings.Contains(v, "%") {
+		return v
+	}
+	plain, err := url.PathUnescape(v)
+	if err != nil {
+		return v
+	}
+	return plain
+}
+
+// id is a path parameter that must be the canonical form of one of our ids.
+func id(c echo.Context, name string) (uuid.UUID, bool) {
+	v := param(c, name)
+	u, err := uuid.Parse(v)
+	return u, err == nil && len(v) == 36
+}

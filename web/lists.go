@@ -1,0 +1,185 @@
+package web
+
+import (
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/google/uuid"
+	"github.com/labstack/echo/v4"
+
+	"foyer/sale"
+)
+
+const (
+	pageSize = 50   // of a list, unless limit says otherwise
+	pageMax  = 500  // of a list
+	pageScan = 5000 // orders looked at for one page of a search
+)
+
+// limitOf reads how many items a page shall have.
+func limitOf(c echo.Context) (int, error) {
+	v := c.QueryParam("limit")
+	if v == "" {
+		return pageSize, nil
+	}
+	n, err := strconv.Atoi(v)
+	if err != nil || n < 1 || n > pageMax {
+		return 0, refuse("bad_request", "The parameter limit must be 1 to "+strconv.Itoa(pageMax)+".")
+	}
+	return n, nil
+}
+
+// listOrders lists the orders of one event or of all, newest first within an
+// event, that contain the query. A search that looked at pageScan orders ends
+// the page early; its cursor goes on from there.
+func (s *Server) listOrders(c echo.Context, _ *sale.Key) error {
+	n, err := limitOf(c)
+	if err != nil {
+		return err
+	}
+	events, before, err := s.orderCursor(c.QueryParam("event"), c.QueryParam("cursor"))
+	if err != nil {
+		return err
+	}
+	query := strings.ToLower(strings.TrimSpace(c.QueryParam("query")))
+	var found []*orderDoc
+	looked := 0
+	for _, event := range events {
+		for {
+			batch, err := s.office.Orders(event, before, pageMax)
+			if err != nil {
+				return err
+			}
+			for _, o := range batch {
+				before, looked = o.ID, looked+1
+				if contains(o, query) {
+					found = append(found, orderOf(o))
+				}
+				if len(found) == n || looked == pageScan {
+					return write(c, http.StatusOK, pageOf(found, event+"."+before.String()))
+				}
+			}
+			if len(batch) < pageMax {
+				break
+			}
+		}
+		before = uuid.Nil
+	}
+	return write(c, http.StatusOK, pageOf(found, ""))
+}
+
+// orderCursor tells which events are still to be listed, and before which order
+// the first of them goes on. A cursor is "event.order".
+func (s *Server) orderCursor(event, cursor string) (events []string, before uuid.UUID, err error) {
+	if event != "" {
+		if _, _, err := s.office.Event(event); err != nil {
+			return nil, before, err
+		}
+		events = []string{event}
+	} else {
+		for _, e := range s.office.Events() {
+			events = append(events, e.ID)
+		}
+	}
+	if cursor == "" {
+		return events, before, nil
+	}
+	from, order, _ := strings.Cut(cursor, ".")
+	before, err = uuid.Parse(order)
+	if err != nil {
+		return nil, before, errBadCursor
+	}
+	for i, e := range events {
+		if e == from {
+			return events[i:], before, nil
+		}
+	}
+	return nil, before, errBadCursor
+}
+
+// contains searches what staff know of an order: its id, the buyer, seats.
+func contains(o *sale.OrderView, query string) bool {
+	has := func(s string) bool { return strings.Contains(strings.ToLower(s), query) }
+	if query == "" || has(o.ID.String()) || has(o.Buyer.Name) || has(o.Buyer.Email) || has(string(o.Status)) {
+		return true
+	}
+	for _, s := range o.Seats {
+		if has(s.ID) || has(s.Label) {
+			return true
+		}
+	}
+	for _, p := range o.Payments {
+		if has(p.ID) {
+			return true
+		}
+	}
+	return false
+}
+
+// attentionDoc is money that a person must decide about.
+type attentionDoc struct {
+	Seq        uint64        `json:"seq"`
+	Attention  string        `json:"attention"` // code: "amount_mismatch", "unknown_order", ...
+	Reason     string        `json:"reason"`    // a sentence
+	Provider   string        `json:"provider"`
+	Type       sale.FactKind `json:"type"`
+	EventID    string        `json:"eventId"` // the provider's id of its event
+	PaymentID  string        `json:"paymentId"`
+	OrderID    string        `json:"orderId"` // as the provider sent it
+	Amount     sale.Money    `json:"amount"`
+	Odd        string        `json:"odd,omitempty"` // the amount as sent, when it was no whole number
+	Expected   *sale.Money   `json:"expected,omitempty"`
+	ReceivedAt stamp         `json:"receivedAt"`
+}
+
+func (s *Server) listAttention(c echo.Context, _ *sale.Key) error {
+	var docs []attentionDoc
+	for _, r := range s.office.Attention() {
+		d := attentionDoc{
+			Seq: r.Seq, Attention: r.Attention, Reason: r.Reason, Provider: r.Fact.Provider, Type: r.Fact.Kind,
+			EventID: r.Fact.EventID, PaymentID: r.Fact.PaymentID, OrderID: r.Fact.Order,
+			Amount: sale.Money{Amount: r.Fact.Amount, Currency: r.Fact.Currency}, Odd: r.Fact.Odd, ReceivedAt: stamp(r.ReceivedAt),
+		}
+		if r.ExpectedIn != "" {
+			d.Expected = &sale.Money{Amount: r.Expected, Currency: r.ExpectedIn}
+		}
+		docs = append(docs, d)
+	}
+	return write(c, http.StatusOK, pageOf(docs, ""))
+}
+
+type auditDoc struct {
+	Seq    uint64 `json:"seq"`
+	At     stamp  `json:"at"`
+	Actor  string `json:"actor"`
+	Event  string `json:"event,omitempty"`
+	Act    string `json:"act"`
+	Detail string `json:"detail,omitempty"`
+}
+
+func (s *Server) listAudit(c echo.Context, _ *sale.Key) error {
+	n, err := limitOf(c)
+	if err != nil {
+		return err
+	}
+	before := uint64(0)
+	if cursor := c.QueryParam("cursor"); cursor != "" {
+		if before, err = strconv.ParseUint(cursor, 10, 64); err != nil || before == 0 {
+			return errBadCursor
+		}
+	}
+	entries, err := s.office.Audit(before, n)
+	if err != nil {
+		return err
+	}
+	var docs []auditDoc
+	for _, e := range entries {
+		docs = append(docs, auditDoc{e.Seq, stamp(e.At), e.Actor, e.Event, e.Act, e.Detail})
+	}
+	next := ""
+	if len(entries) == n && entries[n-1].Seq > 1 {
+		next = strconv.FormatUint(entries[n-1].Seq, 10)
+	}
+	return write(c, http.StatusOK, pageOf(docs, next))
+}

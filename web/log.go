@@ -1,0 +1,176 @@
+package web
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"net/http"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/labstack/echo/v4"
+)
+
+// headerRequestID names each answer; the same id is in the log.
+const headerRequestID = "X-Request-Id"
+
+var (
+	apiPolicy  = []string{"default-src 'none'; frame-ancestors 'none'"}
+	noSniff    = []string{"nosniff"}
+	sameOrigin = []string{"same-origin"} // not no-referrer: browsers then send Origin: null with forms
+)
+
+// around is what every request passes: its id, the headers of its answer, the
+// check for forged requests, recovery from panics, metrics and the log line. It
+// is one middleware, for each one costs.
+func (s *Server) around(next echo.HandlerFunc) echo.HandlerFunc {
+	return func(c echo.Context) (err error) {
+		start := time.Now()
+		s.prepare(c)
+		defer func() {
+			if v := recover(); v != nil {
+				err = s.recovered(c, v)
+			}
+			if err != nil {
+				s.fail(c, err)
+				err = nil
+			}
+			s.finish(c, start)
+		}()
+		if err := s.admit(c.Request()); err != nil {
+			return err
+		}
+		return next(c)
+	}
+}
+
+func (s *Server) prepare(c echo.Context) {
+	h := c.Response().Header()
+	h[headerRequestID] = []string{newRequestID()}
+	h[headerCacheControl] = noStore
+	if !isAPI(c.Request().URL.Path) {
+		pageHeaders(h, "'self'")
+		return
+	}
+	h["Content-Security-Policy"] = apiPolicy
+	h["X-Content-Type-Options"] = noSniff
+	h["Referrer-Policy"] = sameOrigin
+}
+
+// newRequestID returns 16 hex digits. They name, they do not protect.
+func newRequestID() string {
+	const digits = "0123456789abcdef"
+	var b [16]byte
+	for i, v := 0, rand.Uint64(); i < len(b); i, v = i+1, v>>4 {
+		b[i] = digits[v&15]
+	}
+	return string(b[:])
+}
+
+func requestID(c echo.Context) string { return c.Response().Header().Get(headerRequestID) }
+
+// admit refuses changes that another site made a browser send with its cookies,
+// and compressed bodies. What is authenticated by a header of its own cannot be
+// forged this way, and a provider's webhook is signed.
+func (s *Server) admit(r *http.Request) error {
+	if r.Method == http.MethodGet || r.Method == http.MethodHead {
+		return nil
+	}
+	if e := r.Header["Content-Encoding"]; len(e) > 0 && e[0] != "" && !strings.EqualFold(e[0], "identity") {
+		return errEncoding
+	}
+	h := r.Header
+	if len(h[headerVisitor]) > 0 || len(h["Authorization"]) > 0 || len(h["X-Entry-Token"]) > 0 || len(h["X-Queue-Token"]) > 0 ||
+		strings.HasPrefix(r.URL.Path, api+"/payments/") {
+		return nil
+	}
+	if s.cross.Check(r) != nil {
+		return errCrossSite
+	}
+	return nil
+}
+
+func (s *Server) recovered(c echo.Context, v any) error {
+	if v == http.ErrAbortHandler {
+		panic(v) // net/http's own way to drop a connection
+	}
+	s.log.Error("panic", "id", requestID(c), "route", c.Path(), "panic", fmt.Sprint(v), "stack", string(debug.Stack()))
+	if c.Response().Committed {
+		panic(http.ErrAbortHandler) // a torn answer must not look whole
+	}
+	return errPanic
+}
+
+// errPanic is what the client is told of a panic; it is logged already.
+var errPanic = errors.New("panic")
+
+// finish counts and logs an answered request.
+func (s *Server) finish(c echo.Context, start time.Time) {
+	r, w := c.Request(), c.Response()
+	took := time.Since(start)
+	route := c.Path()
+	if route == "" {
+		route = "none"
+	}
+	s.metrics.observe(route, r.Method, w.Status, took)
+	ctx := context.Background()
+	if !s.log.Enabled(ctx, slog.LevelInfo) {
+		return
+	}
+	s.log.LogAttrs(ctx, slog.LevelInfo, "request",
+		slog.String("id", requestID(c)),
+		slog.String("method", method(r.Method)),
+		slog.String("route", route),
+		slog.String("path", s.safePath(c, route)),
+		slog.Int("status", w.Status),
+		slog.Int64("bytes", w.Size),
+		slog.Int64("durMicros", took.Microseconds()),
+		slog.String("addr", s.address(r)))
+}
+
+// safePath is the path with ids of ours and with nothing else: what a client put
+// in the place of an id may be a secret sent to the wrong address.
+func (s *Server) safePath(c echo.Context, route string) string {
+	if route == "none" {
+		return ""
+	}
+	if !strings.Contains(route, ":") {
+		return route
+	}
+	parts := strings.Split(route, "/")
+	for i, p := range parts {
+		if name, ok := strings.CutPrefix(p, ":"); ok {
+			parts[i] = "?"
+			if v := c.Param(name); s.known(name, v) {
+				parts[i] = v
+			}
+		}
+	}
+	return strings.Join(parts, "/")
+}
+
+// known tells whether v is an id that is no secret: an event, a provider, a uuid.
+func (s *Server) known(param, v string) (ok bool) {
+	switch param {
+	case "event":
+		_, _, err := s.office.Event(v)
+		return err == nil
+	case "provider":
+		_, ok = s.conf.Webhooks[v]
+		return ok
+	}
+	return len(v) == 36 && uuid.Validate(v) == nil
+}
+
+// method is a request's method from a closed set.
+func method(m string) string {
+	switch m {
+	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions:
+		return m
+	}
+	return "other"
+}

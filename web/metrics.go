@@ -1,0 +1,95 @@
+package web
+
+import (
+	"net/http"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"foyer/sale"
+)
+
+// metrics counts requests and shows the state of the events. Label values come
+// from closed sets: route patterns, known methods, status codes, ids of events.
+type metrics struct {
+	requests *prometheus.CounterVec
+	seconds  *prometheus.HistogramVec
+	counters sync.Map // requestKind -> prometheus.Counter, to spare the look-up by labels
+	timers   sync.Map // route -> prometheus.Observer
+	handler  http.Handler
+}
+
+type requestKind struct {
+	route, method string
+	status        int
+}
+
+func newMetrics(reg *prometheus.Registry, office *sale.Office) *metrics {
+	m := &metrics{
+		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "foyer_http_requests_total", Help: "Answered requests by route pattern, method and status code.",
+		}, []string{"route", "method", "code"}),
+		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "foyer_http_request_duration_seconds", Help: "Time to answer by route pattern; streams count until they end.",
+			Buckets: []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 10},
+		}, []string{"route"}),
+		handler: promhttp.HandlerFor(reg, promhttp.HandlerOpts{}),
+	}
+	reg.MustRegister(m.requests, m.seconds)
+	if office != nil {
+		reg.MustRegister(gauges{office})
+	}
+	return m
+}
+
+func (m *metrics) observe(route, verb string, status int, took time.Duration) {
+	k := requestKind{route, method(verb), status}
+	counter, ok := m.counters.Load(k)
+	if !ok {
+		counter, _ = m.counters.LoadOrStore(k, m.requests.WithLabelValues(k.route, k.method, strconv.Itoa(status)))
+	}
+	counter.(prometheus.Counter).Inc()
+	timer, ok := m.timers.Load(route)
+	if !ok {
+		timer, _ = m.timers.LoadOrStore(route, m.seconds.WithLabelValues(route))
+	}
+	timer.(prometheus.Observer).Observe(took.Seconds())
+}
+
+// gauges reads the state of every event when it is asked.
+type gauges struct{ office *sale.Office }
+
+var (
+	eventLabel  = []string{"event"}
+	descWaiting = prometheus.NewDesc("foyer_event_waiting", "Places waiting in the line.", eventLabel, nil)
+	descActive  = prometheus.NewDesc("foyer_event_active", "Turns that are READY or CLAIMED.", eventLabel, nil)
+	descLeft    = prometheus.NewDesc("foyer_event_seats_left", "Seats that are not sold.", eventLabel, nil)
+	descSold    = prometheus.NewDesc("foyer_event_seats_sold", "Seats in PAID orders.", eventLabel, nil)
+)
+
+// Describe sends the descriptions of the gauges.
+func (g gauges) Describe(ch chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{descWaiting, descActive, descLeft, descSold} {
+		ch <- d
+	}
+}
+
+// Collect sends the gauges of every event.
+func (g gauges) Collect(ch chan<- prometheus.Metric) {
+	for _, e := range g.office.Events() {
+		v, err := g.office.Status(e.ID)
+		if err != nil {
+			continue // removed meanwhile
+		}
+		gauge := func(d *prometheus.Desc, n int) {
+			ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, float64(n), e.ID)
+		}
+		gauge(descWaiting, v.Waiting)
+		gauge(descActive, v.Active)
+		gauge(descLeft, v.SeatsLeft)
+		gauge(descSold, e.Sellable-v.SeatsLeft)
+	}
+}

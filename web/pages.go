@@ -1,0 +1,278 @@
+package web
+
+import (
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"html/template"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/labstack/echo/v4"
+
+	"foyer/sale"
+	"foyer/static"
+
+	_ "time/tzdata" // pages name the hour of the house, also on machines without zone files
+)
+
+// pages registers everything that people see: the pages and their files. Forms
+// answer 303 to a GET, so that going back or loading again never sends twice.
+func (s *Server) pages(e *echo.Echo) {
+	get := func(path string, h echo.HandlerFunc) { e.GET(path, h); e.HEAD(path, h) }
+	get("/", s.eventsPage)
+	get("/events/:event", s.waitPage)
+	get("/events/:event/line", s.linePage)
+	e.POST("/events/:event/line", s.joinForm)
+	e.POST("/events/:event/leave", s.leaveForm)
+	get("/events/:event/seats", s.seatsPage)
+	get("/events/:event/hold", s.holdAgain)
+	e.POST("/events/:event/hold", s.holdForm)
+	get("/orders/:order", s.orderPage)
+	e.POST("/orders/:order/pay", s.payForm)
+	e.POST("/orders/:order/release", s.releaseForm)
+	s.adminPages(e)
+	get("/favicon.svg", s.serveFile("favicon.svg"))
+	get("/favicon.ico", s.serveFile("favicon.svg"))
+	get("/robots.txt", s.serveFile("robots.txt"))
+	get("/static/*", s.serveAsset)
+}
+
+var errNoPage = &sale.Refusal{Code: "no_such_route", Detail: "There is no page at this address."}
+
+// page is what the frame of every page needs.
+type page struct {
+	Title  string
+	Narrow bool
+	Script string // name of its script, or ""
+	Reload int    // seconds after which a browser without scripts loads again; 0 is never
+}
+
+// views are all templates, parsed at start. Each page is a file in static/pages.
+var views = template.Must(template.New("").Funcs(template.FuncMap{
+	"asset": assetPath,
+	"money": formatMoney,
+	"phase": phaseWord,
+	"count": count,
+	"json": func(v any) (string, error) {
+		b, err := json.Marshal(v)
+		return string(b), err
+	},
+}).ParseFS(static.Files, "pages/*.html"))
+
+// policy is the Content-Security-Policy of every page: everything is our own
+// and nothing is inline.
+const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
+	"manifest-src 'self'; base-uri 'none'; frame-ancestors 'none'; form-action "
+
+func pageHeaders(h http.Header, formAction string) {
+	h.Set("Content-Security-Policy", policy+formAction)
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Referrer-Policy", "same-origin")
+	h.Set("Cross-Origin-Opener-Policy", "same-origin")
+	h.Set("Permissions-Policy", "camera=(), microphone=(), geolocation=()")
+}
+
+// render answers with one personal page, whole or not at all.
+func (s *Server) render(c echo.Context, status int, name string, data any) error {
+	return s.renderTo(c, status, name, data, "'self'")
+}
+
+func (s *Server) renderTo(c echo.Context, status int, name string, data any, formAction string) error {
+	var b bytes.Buffer
+	if err := views.ExecuteTemplate(&b, name, data); err != nil {
+		return fmt.Errorf("page %s: %w", name, err)
+	}
+	h := c.Response().Header()
+	pageHeaders(h, formAction)
+	h.Set("Cache-Control", "no-store")
+	body := b.Bytes()
+	h.Add("Vary", "Accept-Encoding")
+	if len(body) > 4<<10 && takesGzip(c.Request()) {
+		h.Set("Content-Encoding", "gzip")
+		body = squeeze(body)
+	}
+	return c.Blob(status, "text/html; charset=utf-8", body)
+}
+
+var squeezers = sync.Pool{New: func() any {
+	z, _ := gzip.NewWriterLevel(nil, gzip.BestSpeed) // the level is right
+	return z
+}}
+
+// squeeze packs a page; a list of two thousand seats shrinks to a twentieth.
+func squeeze(body []byte) []byte {
+	var b bytes.Buffer
+	z := squeezers.Get().(*gzip.Writer)
+	defer squeezers.Put(z)
+	z.Reset(&b)
+	_, _ = z.Write(body) // a Buffer takes everything
+	_ = z.Close()
+	return b.Bytes()
+}
+
+// seeOther sends the browser on with a GET.
+func seeOther(c echo.Context, path string) error {
+	c.Response().Header().Set("Cache-Control", "no-store")
+	return c.Redirect(http.StatusSeeOther, path)
+}
+
+// eventPath is the address of an event's page, whatever its id may be.
+func eventPath(id string) string { return "/events/" + url.PathEscape(id) }
+
+// errorPage is a problem for people: what it is, and where to go from here.
+func (s *Server) errorPage(c echo.Context, p problem) error {
+	v := struct {
+		page
+		Status   int
+		Detail   string
+		Next     string
+		NextWord string
+	}{page: page{Title: p.Title, Narrow: true}, Status: p.Status, Detail: p.Detail, Next: "/", NextWord: "All events"}
+	switch {
+	case p.Code == "no_such_route":
+		v.Title, v.Detail = "There is no such page", "The address may be mistyped, or what was here is over."
+	case p.Code == "no_such_order":
+		v.Title = "There is no such order"
+		v.Detail = "No order of yours has this address. Orders open only in the browser that made them; please use that one."
+	case p.Status == http.StatusServiceUnavailable:
+		v.Title, v.Next, v.NextWord = "One moment, please", c.Request().URL.Path, "Try again"
+		if c.Request().Method == http.MethodGet {
+			v.Reload = max(3, wholeSeconds(p.RetryAfter))
+		}
+	}
+	if id := param(c, "event"); id != "" && p.Code != "no_such_event" && v.Next == "/" && strings.HasPrefix(c.Path(), "/events/") {
+		v.Next, v.NextWord = eventPath(id), "Back to the waiting room"
+	}
+	return s.render(c, p.Status, "error", v)
+}
+
+// phaseWord is how the public is told where an event stands.
+func phaseWord(p sale.Phase) string {
+	switch p {
+	case sale.PhaseLobby:
+		return "Not open yet"
+	case sale.PhaseOpen:
+		return "On sale"
+	case sale.PhasePaused:
+		return "Paused"
+	case sale.PhaseSoldOut:
+		return "Sold out"
+	case sale.PhaseClosed:
+		return "Closed"
+	}
+	return string(p)
+}
+
+// count writes a number with its noun: "1 seat", "2 seats".
+func count(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+// zoned writes a moment in the event's own zone, with the zone's name.
+func zoned(t *time.Time, zone string) string {
+	if t == nil {
+		return ""
+	}
+	loc, err := time.LoadLocation(zone)
+	if err != nil {
+		loc, zone = time.UTC, "UTC"
+	}
+	return t.In(loc).Format("Mon 2 January 2006, 15:04") + " (" + strings.ReplaceAll(zone, "_", " ") + " time)"
+}
+
+// eventsPage lists the public events.
+func (s *Server) eventsPage(c echo.Context) error {
+	type card struct {
+		ID, Name, Venue, Starts, Opens string
+		Phase                          sale.Phase
+	}
+	v := struct {
+		page
+		Events []card
+	}{page: page{Title: "Events"}}
+	for _, e := range s.office.Events() {
+		_, phase, err := s.office.Event(e.ID)
+		if err != nil {
+			continue // removed in between
+		}
+		k := card{ID: e.ID, Name: e.Name, Venue: e.Venue, Starts: zoned(e.StartsAt, e.TimeZone), Phase: phase}
+		if phase == sale.PhaseLobby {
+			k.Opens = zoned(e.OpensAt, e.TimeZone)
+		}
+		v.Events = append(v.Events, k)
+	}
+	return s.render(c, http.StatusOK, "events", v)
+}
+
+// shell is the waiting page of one event, the same for everybody, ready to go.
+type shell struct {
+	event         *sale.Event
+	phase         sale.Phase
+	tag           string
+	plain, packed []byte
+}
+
+// shells keeps the last shell of every event, across servers: what was made
+// from the same snapshot of the event is the same page.
+var shells sync.Map // event id -> *shell
+
+// waitPage answers the static shell. It sets no cookie and may be kept by any
+// cache for ten seconds.
+func (s *Server) waitPage(c echo.Context) error {
+	e, phase, err := s.office.Event(param(c, "event"))
+	if err != nil {
+		return err
+	}
+	found, _ := shells.Load(e.ID)
+	kept, _ := found.(*shell)
+	if kept == nil || kept.event != e || kept.phase != phase {
+		if kept, err = newShell(e, phase); err != nil {
+			return err
+		}
+		shells.Store(e.ID, kept)
+	}
+	pageHeaders(c.Response().Header(), "'self'")
+	return sendBytes(c, http.StatusOK, "text/html; charset=utf-8", "public, max-age=10", kept.tag, kept.plain, kept.packed)
+}
+
+func newShell(e *sale.Event, phase sale.Phase) (*shell, error) {
+	var b bytes.Buffer
+	if err := views.ExecuteTemplate(&b, "wait.html", waitView(e, phase)); err != nil {
+		return nil, fmt.Errorf("page wait: %w", err)
+	}
+	sum := sha256.Sum256(b.Bytes())
+	return &shell{event: e, phase: phase, tag: hex.EncodeToString(sum[:8]), plain: b.Bytes(), packed: pack(b.Bytes())}, nil
+}
+
+type waitData struct {
+	ID, Name, Venue, Starts, Opens, Message, Lead string
+	Joinable                                      bool
+}
+
+func waitView(e *sale.Event, phase sale.Phase) waitData {
+	v := waitData{ID: e.ID, Name: e.Name, Venue: e.Venue, Starts: zoned(e.StartsAt, e.TimeZone), Message: e.Message, Joinable: true}
+	switch phase {
+	case sale.PhaseLobby:
+		v.Opens = zoned(e.OpensAt, e.TimeZone)
+		v.Lead = "You can come into the lobby now."
+	case sale.PhaseOpen:
+		v.Lead = "The sale is open."
+	case sale.PhasePaused:
+		v.Lead = "The line is paused for a moment. You can join it."
+	case sale.PhaseSoldOut:
+		v.Lead, v.Joinable = "Sold out: every seat has been sold.", false
+	case sale.PhaseClosed:
+		v.Lead, v.Joinable = "The sale is closed.", false
+	}
+	return v
+}

@@ -1,0 +1,125 @@
+package web
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/labstack/echo/v4"
+
+	"foyer/sale"
+)
+
+// joinForm joins the line for a browser without scripts.
+func (s *Server) joinForm(c echo.Context) error {
+	event := param(c, "event")
+	if _, _, err := s.office.Event(event); err != nil {
+		return err
+	}
+	visitor, err := s.admitVisitor(c)
+	if err != nil {
+		return err
+	}
+	if err := s.limited(c); err != nil {
+		return err
+	}
+	if _, _, err := s.office.Join(event, visitor); err != nil {
+		return err
+	}
+	return seeOther(c, eventPath(event)+"/line")
+}
+
+// leaveForm gives the place back.
+func (s *Server) leaveForm(c echo.Context) error {
+	event := param(c, "event")
+	visitor, ok := s.visitor(c)
+	if !ok {
+		return seeOther(c, eventPath(event))
+	}
+	id, err := uuid.Parse(c.FormValue("place"))
+	if err != nil {
+		return sale.ErrNotEntered
+	}
+	if err := s.office.Leave(event, visitor, id); err != nil && !errors.Is(err, sale.ErrNotEntered) {
+		return err
+	}
+	return seeOther(c, eventPath(event)+"/line")
+}
+
+type lineData struct {
+	page
+	waitData
+	Place   sale.PlaceView
+	Phase   sale.Phase
+	Wait    string // in words
+	Left    string // of the turn, "4:59"
+	Updated string
+}
+
+// HasOrder tells whether the turn has an order already.
+func (v lineData) HasOrder() bool { return v.Place.OrderID != uuid.Nil }
+
+// linePage is one visitor's own place, for a browser without scripts: it loads
+// itself again at the pace the line asks for.
+func (s *Server) linePage(c echo.Context) error {
+	e, phase, err := s.office.Event(param(c, "event"))
+	if err != nil {
+		return err
+	}
+	v := lineData{page: page{Title: e.Name}, waitData: waitView(e, phase), Phase: phase}
+	v.Place.Status = "NOT_ENTERED"
+	if visitor, ok := s.visitor(c); ok {
+		if v.Place, err = s.office.Poll(e.ID, visitor); err != nil {
+			return err
+		}
+	}
+	p := &v.Place
+	switch p.Status {
+	case "LOBBY", "WAITING":
+		v.Reload = max(2, int(math.Ceil(p.Poll.Seconds())))
+		v.Title = e.Name + " – waiting"
+		if p.Status == "WAITING" {
+			v.Title = strconv.Itoa(p.Rank) + " ahead – " + e.Name
+		}
+		v.Wait = waitWords(p.WaitLow, p.WaitHigh)
+	case "READY":
+		v.Reload = 15
+		v.Title = "Your turn – " + e.Name
+		v.Left = clock(p.TokenExpiresAt.Sub(p.Now))
+	}
+	if !p.Now.IsZero() {
+		now := p.Now
+		v.Updated = zoned(&now, e.TimeZone)
+	}
+	return s.render(c, http.StatusOK, "line", v)
+}
+
+// waitWords is an estimate in seconds as a range in words.
+func waitWords(low, high int) string {
+	if high < 60 {
+		return "less than a minute"
+	}
+	unit, word := 60, "minute"
+	if high > 5400 {
+		unit, word = 3600, "hour"
+	}
+	a := max(1, low/unit)
+	b := max(a, (high+unit-1)/unit)
+	if a == b {
+		return "about " + count(b, word)
+	}
+	return fmt.Sprintf("about %d–%s", a, count(b, word))
+}
+
+// clock writes what is left as "4:59", never below "0:00".
+func clock(d time.Duration) string {
+	n := max(0, int((d+time.Second-1)/time.Second))
+	if n >= 3600 {
+		return fmt.Sprintf("%d:%02d:%02d", n/3600, n/60%60, n%60)
+	}
+	return fmt.Sprintf("%d:%02d", n/60, n%60)
+}

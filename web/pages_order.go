@@ -1,0 +1,215 @@
+package web
+
+import (
+	"html/template"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/labstack/echo/v4"
+
+	"foyer/sale"
+	"foyer/tickets"
+)
+
+type orderData struct {
+	page
+	Order    *sale.OrderView
+	Event    *sale.Event
+	Starts   string
+	Left     string // of the hold, "4:59"
+	LeftFor  int64  // milliseconds
+	Buyer    sale.Buyer
+	Asks     bool // for the buyer's name and address
+	Must     bool // and insists
+	Pays     []payView
+	Continue string // the provider's page of a running payment
+	Tickets  []ticketView
+	Trouble  *problem
+	Created  string
+}
+
+type payView struct{ Name, Word string }
+
+type ticketView struct {
+	Seat, Category, Price, Code string
+	QR                          template.HTML
+}
+
+// ownOrder finds the visitor's own order; unknown and foreign are the same.
+func (s *Server) ownOrder(c echo.Context) (visitor uuid.UUID, o *sale.OrderView, err error) {
+	visitor, known := s.visitor(c)
+	order, ok := id(c, "order")
+	if !known || !ok {
+		return visitor, nil, sale.ErrNoSuchOrder
+	}
+	o, err = s.office.Order(visitor, order)
+	return visitor, o, err
+}
+
+func (s *Server) orderPage(c echo.Context) error {
+	_, o, err := s.ownOrder(c)
+	if err != nil {
+		return err
+	}
+	return s.showOrderPage(c, o, nil, o.Buyer)
+}
+
+// payForm starts a payment and sends the buyer to the provider's page. Sent
+// twice it leads to the same payment.
+func (s *Server) payForm(c echo.Context) error {
+	visitor, o, err := s.ownOrder(c)
+	if err != nil {
+		return err
+	}
+	b := sale.Buyer{Name: strings.TrimSpace(c.FormValue("name")), Email: strings.TrimSpace(c.FormValue("email"))}
+	started, err := s.office.Pay(c.Request().Context(), visitor, o.ID, c.FormValue("provider"), b)
+	if err == nil {
+		if started.RedirectURL == "" { // nothing to pay
+			return seeOther(c, "/orders/"+o.ID.String())
+		}
+		return seeOther(c, started.RedirectURL)
+	}
+	return s.orderTrouble(c, visitor, o.ID, err, b)
+}
+
+// releaseForm gives the seats back and the turn with them.
+func (s *Server) releaseForm(c echo.Context) error {
+	visitor, o, err := s.ownOrder(c)
+	if err != nil {
+		return err
+	}
+	switch o.Status {
+	case sale.Pending:
+		err = s.office.Release(visitor, o.ID)
+	case sale.Paying:
+		_, err = s.office.Cancel(visitor, o.ID)
+	default: // over already: a second click
+		return seeOther(c, "/orders/"+o.ID.String())
+	}
+	if err != nil {
+		return s.orderTrouble(c, visitor, o.ID, err, o.Buyer)
+	}
+	return seeOther(c, "/orders/"+o.ID.String())
+}
+
+// orderTrouble shows the order as it is now and what went wrong. What has only
+// moved on, such as a paid order, needs no words but a look.
+func (s *Server) orderTrouble(c echo.Context, visitor, order uuid.UUID, trouble error, b sale.Buyer) error {
+	p := s.problem(trouble)
+	o, err := s.office.Order(visitor, order)
+	if err != nil || p.Code == "internal" {
+		return trouble
+	}
+	switch p.Code {
+	case "order_paid", "payment_running":
+		return seeOther(c, "/orders/"+order.String())
+	case "hold_expired":
+		if o.Status == sale.Expired || o.Status == sale.Cancelled {
+			return seeOther(c, "/orders/"+order.String())
+		}
+	}
+	return s.showOrderPage(c, o, &p, b)
+}
+
+func (s *Server) showOrderPage(c echo.Context, o *sale.OrderView, trouble *problem, b sale.Buyer) error {
+	e, _, err := s.office.Event(o.Event)
+	if err != nil {
+		return err
+	}
+	v := &orderData{
+		page:  page{Title: orderTitle(o.Status) + " – " + e.Name, Script: "order.js"},
+		Order: o, Event: e, Starts: zoned(e.StartsAt, e.TimeZone), Trouble: trouble, Buyer: b,
+		Asks: e.Rules.Buyer != "none", Must: e.Rules.Buyer == "required", Created: zoned(&o.CreatedAt, e.TimeZone),
+	}
+	switch o.Status {
+	case sale.Pending:
+		v.timeLeft(o.HoldExpiresAt)
+		v.pays(e)
+	case sale.Paying:
+		v.timeLeft(o.HoldExpiresAt)
+		v.Reload = 5
+		if n := len(o.Payments); n > 0 {
+			v.Continue = webAddress(o.Payments[n-1].RedirectURL)
+		}
+	case sale.Paid:
+		if err := v.tickets(o); err != nil {
+			return err
+		}
+	}
+	status := http.StatusOK
+	if trouble != nil {
+		status = trouble.Status
+	}
+	// Browsers hold form-action against the redirect that answers the form, and
+	// paying leads to the provider's own site.
+	return s.renderTo(c, status, "order", v, "'self' https: http:")
+}
+
+func (v *orderData) timeLeft(until time.Time) {
+	left := until.Sub(v.Order.Now)
+	v.Left, v.LeftFor = clock(left), max(0, left.Milliseconds())
+}
+
+// pays lists the ways to pay on this page; the venue's own shop and the door
+// take money elsewhere.
+func (v *orderData) pays(e *sale.Event) {
+	for _, p := range e.Providers {
+		switch p {
+		case "shop", "door":
+		case "demo":
+			v.Pays = append(v.Pays, payView{p, "Pay (demo, no real money)"})
+		case "stripe":
+			v.Pays = append(v.Pays, payView{p, "Pay by card"})
+		default:
+			v.Pays = append(v.Pays, payView{p, "Pay with " + p})
+		}
+	}
+}
+
+func (v *orderData) tickets(o *sale.OrderView) error {
+	for i, seat := range o.Seats {
+		t := ticketView{Seat: seat.Label, Category: seat.Category, Price: formatMoney(seat.Price, o.Currency)}
+		if i < len(o.Codes) && o.Codes[i] != "" {
+			t.Code = o.Codes[i]
+			svg, err := tickets.QR(t.Code)
+			if err != nil {
+				return err
+			}
+			t.QR = template.HTML(svg) // made of digits by our own code
+		}
+		v.Tickets = append(v.Tickets, t)
+	}
+	return nil
+}
+
+// webAddress lets http, https and our own paths through.
+func webAddress(address string) string {
+	u, err := url.Parse(address)
+	if err != nil || u.Scheme != "" && u.Scheme != "http" && u.Scheme != "https" {
+		return ""
+	}
+	return address
+}
+
+func orderTitle(s sale.OrderStatus) string {
+	switch s {
+	case sale.Pending:
+		return "Your seats are held"
+	case sale.Paying:
+		return "Payment running"
+	case sale.Paid:
+		return "Your tickets"
+	case sale.Expired:
+		return "The time is over"
+	case sale.Cancelled:
+		return "Order cancelled"
+	case sale.RefundDue:
+		return "Your money comes back"
+	case sale.Refunded:
+		return "Money returned"
+	}
+	return "Your order"
+}

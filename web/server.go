@@ -1,0 +1,240 @@
+// Package web is the HTTP face of Foyer: the JSON API of API.md, the event
+// streams, health and metrics, and the pages. It decodes, asks [sale.Office],
+// and encodes; it decides nothing about lines, seats or money.
+//
+// Invariants: every refusal is a problem (RFC 9457) from the one table in
+// errors.go; nothing secret is logged; a panic answers 500 and leaks nothing; an
+// echo.Context never outlives its handler. It is the only importer of echo.
+package web
+
+import (
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	_ "embed"
+	"log/slog"
+
+	"github.com/labstack/echo/v4"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"foyer/sale"
+)
+
+// api is the prefix of every API route.
+const api = "/api/v1"
+
+// Config wires a [Server].
+type Config struct {
+	Office *sale.Office
+	// Ready tells whether writes work; nil error means yes.
+	Ready func() error
+	// Log takes the request log and errors.
+	Log *slog.Logger
+	// Secret is the house's 32-byte master secret; the keys of credentials and
+	// sessions are derived from it.
+	Secret []byte
+	// BaseURL is how the public reaches Foyer; "" is taken from each request.
+	BaseURL string
+	// Proxies are trusted to tell the client's address and scheme.
+	Proxies []netip.Prefix
+	// RateLimit is how many visitors and how many joins one address may make
+	// per second, with bursts of four seconds' worth; 0 is no limit.
+	RateLimit int
+	// Webhooks verify what payment providers send in, by provider name.
+	Webhooks map[string]Webhook
+	// Extra are handlers by path prefix, e.g. "/demo/".
+	Extra map[string]http.Handler
+	// Version is shown to staff.
+	Version string
+	// Metrics serves /metrics on this address too.
+	Metrics bool
+	// Registry takes the metrics; nil makes one.
+	Registry *prometheus.Registry
+}
+
+// Server answers HTTP. It is an http.Handler; the caller owns the listener.
+type Server struct {
+	conf       Config
+	office     *sale.Office
+	log        *slog.Logger
+	echo       *echo.Echo
+	visitorKey *signer
+	staffKey   *signer
+	limit      *limiter
+	cross      *http.CrossOriginProtection
+	address    func(*http.Request) string // the client's
+	scheme     func(*http.Request) string // "http" or "https"
+	metrics    *metrics
+	statuses   sheets
+	houses     sheets
+	plans      planBook
+	streams    atomic.Int64  // open now
+	done       chan struct{} // closed when streams must end
+	endOnce    sync.Once
+}
+
+// New returns a server over an office.
+func New(c Config) *Server {
+	if c.Registry == nil {
+		c.Registry = prometheus.NewRegistry()
+	}
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	if c.Ready == nil {
+		c.Ready = func() error { return nil }
+	}
+	s := &Server{
+		conf:       c,
+		office:     c.Office,
+		log:        c.Log,
+		visitorKey: newSigner(sale.Subkey(c.Secret, "visitor")),
+		staffKey:   newSigner(sale.Subkey(c.Secret, "staff session")),
+		limit:      newLimiter(c.RateLimit),
+		cross:      http.NewCrossOriginProtection(),
+		address:    echo.ExtractIPDirect(),
+		scheme:     echo.ExtractSchemeDirect(),
+		done:       make(chan struct{}),
+	}
+	s.metrics = newMetrics(c.Registry, c.Office)
+	if len(c.Proxies) > 0 {
+		trust := trusted(c.Proxies)
+		s.address = echo.ExtractIPFromXFFHeader(trust...)
+		s.scheme = echo.ExtractSchemeFromHeaders(trust...)
+	}
+	if u, err := url.Parse(c.BaseURL); err == nil && u.Host != "" {
+		_ = s.cross.AddTrustedOrigin(u.Scheme + "://" + u.Host)
+	}
+	s.echo = s.router()
+	return s
+}
+
+func trusted(proxies []netip.Prefix) []echo.TrustOption {
+	opts := []echo.TrustOption{echo.TrustLoopback(false), echo.TrustLinkLocal(false), echo.TrustPrivateNet(false)}
+	for _, p := range proxies {
+		opts = append(opts, echo.TrustIPRange(&net.IPNet{
+			IP:   p.Masked().Addr().AsSlice(),
+			Mask: net.CIDRMask(p.Bits(), p.Addr().BitLen()),
+		}))
+	}
+	return opts
+}
+
+// ServeHTTP answers one request.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.echo.ServeHTTP(w, r) }
+
+// EndStreams ends every open event stream, and those that come later, so that
+// http.Server.Shutdown need not wait for them.
+func (s *Server) EndStreams() { s.endOnce.Do(func() { close(s.done) }) }
+
+func (s *Server) router() *echo.Echo {
+	e := echo.New()
+	e.IPExtractor = s.address
+	e.SchemeExtractor = s.scheme
+	e.HTTPErrorHandler = func(err error, c echo.Context) { s.fail(c, err) }
+	e.Use(s.around)
+	for _, r := range s.routes() {
+		e.Add(r.method, r.path, r.handler)
+		if r.method == http.MethodGet {
+			e.Add(http.MethodHead, r.path, r.handler)
+		}
+	}
+	if s.conf.Metrics {
+		e.GET("/metrics", echo.WrapHandler(s.metrics.handler))
+	}
+	for prefix, h := range s.conf.Extra {
+		e.Any(strings.TrimSuffix(prefix, "/")+"/*", echo.WrapHandler(h))
+	}
+	s.pages(e)
+	return e
+}
+
+type route struct {
+	method, path string
+	handler      echo.HandlerFunc
+}
+
+// routes is the whole API; openapi.yaml says the same, held to it by a test.
+func (s *Server) routes() []route {
+	const (
+		event = api + "/events/:event"
+		place = event + "/queue/:queueId"
+		order = api + "/orders/:order"
+		staff = api + "/admin"
+		edit  = staff + "/events/:event"
+	)
+	admin := func(h staffHandler) echo.HandlerFunc { return s.as(sale.RoleAdmin, h) }
+	box := func(h staffHandler) echo.HandlerFunc { return s.as(sale.RoleBoxOffice, h) }
+	shop := func(h staffHandler) echo.HandlerFunc { return s.as(sale.RoleShop, h) }
+	return []route{
+		{"POST", api + "/visitors", s.createVisitor},
+		{"GET", api + "/events", s.listEvents},
+		{"GET", event, s.showEvent},
+		{"GET", event + "/status", s.showStatus},
+		{"GET", event + "/plan", s.showPlan},
+		{"GET", event + "/seats", s.showSeats},
+		{"POST", event + "/queue", s.join},
+		{"GET", event + "/queue", s.ownPlace},
+		{"GET", place, s.showPlace},
+		{"GET", place + "/stream", s.streamPlace},
+		{"DELETE", place, s.leave},
+		{"POST", event + "/holds", s.hold},
+		{"DELETE", order + "/hold", s.release},
+		{"GET", order, s.showOrder},
+		{"POST", order + "/pay", s.pay},
+		{"POST", order + "/cancel", s.cancel},
+		{"POST", order + "/confirm", shop(s.confirm)},
+		{"POST", api + "/payments/:provider/webhook", s.webhook},
+
+		{"GET", staff + "/events", admin(s.staffEvents)},
+		{"POST", staff + "/events", admin(s.createEvent)},
+		{"GET", edit, admin(s.staffEvent)},
+		{"PATCH", edit, admin(s.changeEvent)},
+		{"DELETE", edit, admin(s.removeEvent)},
+		{"PUT", edit + "/plan", admin(s.setPlan)},
+		{"POST", edit + "/open", admin(s.openEvent)},
+		{"POST", edit + "/pause", admin(s.pauseEvent)},
+		{"POST", edit + "/resume", admin(s.resumeEvent)},
+		{"POST", edit + "/close", admin(s.closeEvent)},
+		{"POST", edit + "/announce", admin(s.announce)},
+		{"PATCH", edit + "/pace", admin(s.setPace)},
+		{"GET", edit + "/live", admin(s.streamLive)},
+		{"POST", edit + "/revoke", admin(s.revoke)},
+		{"GET", staff + "/orders", box(s.listOrders)},
+		{"GET", staff + "/attention", admin(s.listAttention)},
+		{"GET", staff + "/audit", admin(s.listAudit)},
+		{"GET", staff + "/keys", admin(s.listKeys)},
+		{"POST", staff + "/keys", admin(s.createKey)},
+		{"DELETE", staff + "/keys/:key", admin(s.removeKey)},
+
+		{"GET", "/healthz", s.healthz},
+		{"GET", "/readyz", s.readyz},
+		{"GET", "/openapi.yaml", s.openAPI},
+	}
+}
+
+//go:embed openapi.yaml
+var openAPI []byte
+
+func (s *Server) openAPI(c echo.Context) error {
+	c.Response().Header()[headerCacheControl] = noCache
+	return c.Blob(http.StatusOK, "application/yaml", openAPI)
+}
+
+func (s *Server) healthz(c echo.Context) error {
+	return c.JSONBlob(http.StatusOK, []byte(`{"status":"alive"}`))
+}
+
+// readyz answers 200 when writes work, else 503 with the reason.
+func (s *Server) readyz(c echo.Context) error {
+	if err := s.conf.Ready(); err != nil {
+		return &sale.Refusal{Code: "unavailable", Detail: "Foyer takes no writes at present: " + err.Error(), RetryAfter: 5 * time.Second}
+	}
+	return c.JSONBlob(http.StatusOK, []byte(`{"status":"ready"}`))
+}

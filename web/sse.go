@@ -1,0 +1,218 @@
+package web
+
+import (
+	"errors"
+	"math/rand/v2"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/labstack/echo/v4"
+
+	"foyer/queue"
+	"foyer/sale"
+)
+
+const (
+	maxStreams    = 20_000           // open at once; each costs a goroutine and a socket
+	heartbeat     = 15 * time.Second // a comment, so that proxies and clients see life
+	safetyLook    = 5 * time.Second  // a look without a wake-up: deadlines pass without a commit
+	writePatience = 10 * time.Second // for a client that reads nothing
+	quickGap      = 250 * time.Millisecond
+	slowGap       = time.Second // between looks far back in the line
+	nearRank      = 100
+)
+
+var streamHeaders = map[string][]string{
+	headerContentType:   {"text/event-stream"},
+	headerCacheControl:  {"no-store, no-transform"},
+	"X-Accel-Buffering": {"no"}, // nginx
+}
+
+// stream is one open text/event-stream.
+type stream struct {
+	w   http.ResponseWriter
+	rc  *http.ResponseController
+	buf []byte
+	seq int
+}
+
+// open starts a stream, or refuses when too many are open. close must be called
+// after the last write.
+func (s *Server) open(c echo.Context) (st *stream, close func(), err error) {
+	if s.streams.Add(1) > maxStreams {
+		s.streams.Add(-1)
+		return nil, nil, errStreamsFull
+	}
+	h := c.Response().Header()
+	for k, v := range streamHeaders {
+		h[k] = v
+	}
+	c.Response().WriteHeader(http.StatusOK)
+	st = &stream{w: c.Response(), rc: http.NewResponseController(c.Response())}
+	// 2 s with jitter, so that after a restart not all come back at once.
+	st.buf = strconv.AppendInt(append(st.buf, "retry: "...), 1500+rand.Int64N(1000), 10)
+	st.buf = append(st.buf, "\n\n"...)
+	return st, func() { s.streams.Add(-1) }, nil
+}
+
+// event adds an event whose data is one line.
+func (st *stream) event(name string, data []byte) {
+	st.seq++
+	b := append(append(st.buf, "event: "...), name...)
+	b = strconv.AppendInt(append(b, "\nid: "...), int64(st.seq), 10)
+	b = append(append(b, "\ndata: "...), data...)
+	st.buf = append(b, "\n\n"...)
+}
+
+func (st *stream) comment() { st.buf = append(st.buf, ": here\n\n"...) }
+
+// flush sends what was added. An error means that the client is gone.
+func (st *stream) flush() error {
+	if err := st.rc.SetWriteDeadline(time.Now().Add(writePatience)); err != nil && !errors.Is(err, http.ErrNotSupported) {
+		return err
+	}
+	if _, err := st.w.Write(st.buf); err != nil {
+		return err
+	}
+	st.buf = st.buf[:0]
+	return st.rc.Flush()
+}
+
+// follow sends events until the client goes, the server ends its streams or look
+// says that it is over. look adds what changed; it is called at once, after each
+// change of the event but not before gap, and now and then without one.
+func (s *Server) follow(c echo.Context, st *stream, event string, look func() (gap time.Duration, over bool)) error {
+	gone := c.Request().Context().Done()
+	beats := time.NewTicker(heartbeat)
+	defer beats.Stop()
+	beat := func() error {
+		st.comment()
+		return st.flush()
+	}
+	for {
+		changed := s.office.Changed(event) // before looking, so that no change is missed
+		gap, over := look()
+		if len(st.buf) > 0 && st.flush() != nil || over {
+			return nil
+		}
+		if !s.rest(gone, changed, gap, beats.C, beat) {
+			return nil
+		}
+	}
+}
+
+// rest waits for a change and for gap, or for safetyLook; false means that the
+// stream is over. beat is called at each heartbeat.
+func (s *Server) rest(gone, changed <-chan struct{}, gap time.Duration, beats <-chan time.Time, beat func() error) bool {
+	wake, pause := time.NewTimer(safetyLook), time.NewTimer(gap)
+	defer wake.Stop()
+	defer pause.Stop()
+	paused := pause.C
+	for paused != nil || changed != nil {
+		select {
+		case <-gone:
+			return false
+		case <-s.done:
+			return false
+		case <-beats:
+			if beat() != nil {
+				return false
+			}
+		case <-paused:
+			paused = nil
+		case <-changed:
+			changed = nil
+		case <-wake.C:
+			return true
+		}
+	}
+	return true
+}
+
+// streamPlace shows one place as it moves. Being connected counts as being there.
+// After the last event, NOT_ENTERED, the stream ends; asking again is a 404.
+func (s *Server) streamPlace(c echo.Context) error {
+	visitor, err := s.need(c)
+	if err != nil {
+		return err
+	}
+	event, last := param(c, "event"), sale.PlaceView{}
+	place, err := s.placeID(c)
+	if err != nil {
+		return err
+	}
+	v, err := s.office.PollPlace(event, visitor, place)
+	if err != nil {
+		return err
+	}
+	if c.Request().Method == http.MethodHead {
+		return headOfStream(c)
+	}
+	st, done, err := s.open(c)
+	if err != nil {
+		return err
+	}
+	defer done()
+	var data []byte
+	return s.follow(c, st, event, func() (time.Duration, bool) {
+		v, err = s.office.PollPlace(event, visitor, place)
+		if errors.Is(err, sale.ErrNotEntered) || errors.Is(err, sale.ErrNoSuchEvent) {
+			gone := sale.PlaceView{Status: sale.NotEntered, Now: v.Now}
+			if gone.Now.IsZero() {
+				gone.Now = time.Now()
+			}
+			st.event("place", appendPlace(data[:0], &gone, 0))
+			return 0, true
+		}
+		if err == nil && !samePlace(v, last) { // any other error: look again later
+			last = v
+			data = appendPlace(data[:0], &v, queue.Jitter(v.Poll, rand.Float64()))
+			st.event("place", data)
+		}
+		if v.Rank > nearRank {
+			return slowGap, false
+		}
+		return quickGap, false
+	})
+}
+
+// samePlace compares what a visitor would notice.
+func samePlace(a, b sale.PlaceView) bool {
+	a.Now, a.Poll, a.OpensAt = b.Now, b.Poll, b.OpensAt
+	return a == b
+}
+
+// streamLive shows staff the event's numbers as they change.
+func (s *Server) streamLive(c echo.Context, _ *sale.Key) error {
+	event := param(c, "event")
+	if _, _, err := s.office.Event(event); err != nil {
+		return err
+	}
+	if c.Request().Method == http.MethodHead {
+		return headOfStream(c)
+	}
+	st, done, err := s.open(c)
+	if err != nil {
+		return err
+	}
+	defer done()
+	return s.follow(c, st, event, func() (time.Duration, bool) {
+		doc, err := s.live(event)
+		if errors.Is(err, sale.ErrNoSuchEvent) {
+			return 0, true
+		}
+		if err == nil {
+			st.event("live", doc)
+		}
+		return slowGap, false
+	})
+}
+
+func headOfStream(c echo.Context) error {
+	for k, v := range streamHeaders {
+		c.Response().Header()[k] = v
+	}
+	c.Response().WriteHeader(http.StatusOK)
+	return nil
+}

@@ -1,0 +1,246 @@
+package web
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// listen opens a stream over a real socket and gives a reader of its events and
+// comments, one string each.
+func (h *house) listen(server *httptest.Server, path string, headers ...string) (*http.Response, func() string) {
+	h.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	h.t.Cleanup(cancel)
+	req, _ := http.NewRequestWithContext(ctx, "GET", server.URL+path, nil)
+	for i := 0; i+1 < len(headers); i += 2 {
+		req.Header.Set(headers[i], headers[i+1])
+	}
+	res, err := server.Client().Do(req)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	h.t.Cleanup(func() { _ = res.Body.Close() })
+	lines := bufio.NewReader(res.Body)
+	return res, func() string {
+		var block strings.Builder
+		for {
+			line, err := lines.ReadString('\n')
+			if err != nil {
+				return "END"
+			}
+			if line == "\n" {
+				return block.String()
+			}
+			block.WriteString(line)
+		}
+	}
+}
+
+// placeIn reads the place in an event block.
+func placeIn(t *testing.T, block string) map[string]any {
+	t.Helper()
+	if !strings.HasPrefix(block, "event: place\nid: ") {
+		t.Fatalf("not a place event: %q", block)
+	}
+	_, data, _ := strings.Cut(block, "\ndata: ")
+	var v map[string]any
+	if err := json.Unmarshal([]byte(data), &v); err != nil {
+		t.Fatalf("%v: %q", err, block)
+	}
+	return v
+}
+
+func TestAStreamShowsAPlaceFromTheLineToItsEnd(t *testing.T) {
+	h := newHouse(t)
+	h.event("gala", `"line":"always"`, `"rules":{"maxActive":1}`)
+	server := httptest.NewServer(h.server)
+	defer server.Close()
+	defer h.server.EndStreams()
+	visitor := h.visitor()
+	place := h.do("POST", "/api/v1/events/gala/queue", "", "X-Visitor", visitor).want(201)
+	path := "/api/v1/events/gala/queue/" + place.text("queueId")
+	res, next := h.listen(server, path+"/stream", "X-Visitor", visitor, "Last-Event-ID", "7", "Accept-Encoding", "gzip")
+	for name, want := range map[string]string{"Content-Type": "text/event-stream", "Cache-Control": "no-store, no-transform", "X-Accel-Buffering": "no", "Content-Encoding": ""} {
+		if got := res.Header.Get(name); got != want {
+			t.Errorf("got %s %q, want %q", name, got, want)
+		}
+	}
+	if got := next(); !strings.HasPrefix(got, "retry: ") {
+		t.Errorf("got %q", got)
+	}
+	first := placeIn(t, next())
+	if first["status"] != "WAITING" || first["queueId"] != place.text("queueId") {
+		t.Errorf("got %v", first)
+	}
+	if _, err := h.office.Tick("gala", time.Second); err != nil {
+		t.Fatal(err)
+	}
+	called := placeIn(t, next())
+	if called["status"] != "READY" || called["entryToken"] == nil {
+		t.Errorf("got %v", called)
+	}
+	// Being connected counts as being there: past the pick-up time the turn stands.
+	h.clock.pass(2 * time.Minute)
+	if got := h.do("GET", path, "", "X-Visitor", visitor).want(200).text("status"); got != "READY" {
+		t.Errorf("got %s", got)
+	}
+	h.do("DELETE", path, "", "X-Visitor", visitor).want(204)
+	if last := placeIn(t, next()); last["status"] != "NOT_ENTERED" || len(last) != 2 {
+		t.Errorf("got %v", last)
+	}
+	if got := next(); got != "END" {
+		t.Errorf("after the last event: got %q", got)
+	}
+}
+
+func TestEndStreamsEndsWhatIsOpenAndWhatComesLater(t *testing.T) {
+	h := newHouse(t)
+	h.event("gala")
+	server := httptest.NewServer(h.server)
+	defer server.Close()
+	visitor, _ := h.ready("gala")
+	path := "/api/v1/events/gala/queue/" + h.do("GET", "/api/v1/events/gala/queue", "", "X-Visitor", visitor).text("queueId") + "/stream"
+	_, next := h.listen(server, path, "X-Visitor", visitor)
+	next()
+	next()
+	h.server.EndStreams()
+	h.server.EndStreams()
+	if got := next(); got != "END" {
+		t.Errorf("got %q", got)
+	}
+	_, next = h.listen(server, path, "X-Visitor", visitor)
+	next()
+	placeIn(t, next())
+	if got := next(); got != "END" {
+		t.Errorf("got %q", got)
+	}
+	if got := h.server.streams.Load(); got != 0 {
+		t.Errorf("%d streams are counted as open", got)
+	}
+}
+
+func TestStaffWatchTheSaleLive(t *testing.T) {
+	h := newHouse(t)
+	h.event("gala")
+	server := httptest.NewServer(h.server)
+	defer server.Close()
+	defer h.server.EndStreams()
+	_, next := h.listen(server, "/api/v1/admin/events/gala/live", "Authorization", "Bearer "+adminKey)
+	next()
+	block := next()
+	if !strings.HasPrefix(block, "event: live\nid: 1\ndata: {") || !strings.Contains(block, `"taken":{"amount":0,"currency":"EUR"}`) || !strings.Contains(block, `"available":6`) {
+		t.Errorf("got %q", block)
+	}
+	h.do("GET", "/api/v1/admin/events/gala/live", "").refused(401, "no_key")
+	h.staff("GET", "/api/v1/admin/events/none/live", "").refused(404, "no_such_event")
+}
+
+// B168: a stream without news shows life every 15 s, and only news in between.
+func TestB168AQuietStreamBeats(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHouse(t)
+		h.event("gala", `"line":"always"`, `"rules":{"maxActive":1}`)
+		visitor := h.visitor()
+		id := h.do("POST", "/api/v1/events/gala/queue", "", "X-Visitor", visitor).text("queueId")
+		ctx, cancel := context.WithCancel(t.Context())
+		r := httptest.NewRequest("GET", "/api/v1/events/gala/queue/"+id+"/stream", nil).WithContext(ctx)
+		r.Header.Set("X-Visitor", visitor)
+		w := &memoryWriter{header: http.Header{}}
+		ended := make(chan struct{})
+		go func() { h.server.ServeHTTP(w, r); close(ended) }()
+		time.Sleep(61 * time.Second) // in the bubble, at once
+		if got := strings.Count(w.body.String(), ": here\n\n"); got != 4 {
+			t.Errorf("%d comments in 61 s, want 4", got)
+		}
+		if got := strings.Count(w.body.String(), "event: place\n"); got != 1 {
+			t.Errorf("%d events without a change, want 1", got)
+		}
+		cancel()
+		<-ended
+		_ = h.store.Close()
+	})
+}
+
+// A line that moves all the time wakes a stream only a few times a second.
+func TestAStreamLooksOnlyAFewTimesASecond(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHouse(t)
+		h.event("gala", `"line":"always"`, `"rules":{"maxActive":1}`)
+		visitor := h.visitor()
+		id := h.do("POST", "/api/v1/events/gala/queue", "", "X-Visitor", visitor).text("queueId")
+		ctx, cancel := context.WithCancel(t.Context())
+		r := httptest.NewRequest("GET", "/api/v1/events/gala/queue/"+id+"/stream", nil).WithContext(ctx)
+		r.Header.Set("X-Visitor", visitor)
+		w := &memoryWriter{header: http.Header{}}
+		ended := make(chan struct{})
+		go func() { h.server.ServeHTTP(w, r); close(ended) }()
+		for range 300 { // 3 s, a hundred joins in each
+			h.do("POST", "/api/v1/events/gala/queue", "", "X-Visitor", h.visitor())
+			time.Sleep(10 * time.Millisecond)
+		}
+		if got := strings.Count(w.body.String(), "event: place\n"); got < 3 || got > 14 {
+			t.Errorf("%d events in 3 s", got)
+		}
+		cancel()
+		<-ended
+		_ = h.store.Close()
+	})
+}
+
+// The server's own time-outs are for requests and answers; a stream outlives them.
+func TestAStreamOutlivesTheServersTimeouts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHouse(t)
+		h.event("gala", `"line":"always"`, `"rules":{"maxActive":1}`)
+		visitor := h.visitor()
+		id := h.do("POST", "/api/v1/events/gala/queue", "", "X-Visitor", visitor).text("queueId")
+		client, conn := net.Pipe()
+		server := &http.Server{Handler: h.server, ReadTimeout: 15 * time.Second, WriteTimeout: 30 * time.Second}
+		served := make(chan struct{})
+		go func() { _ = server.Serve(&oneConn{closed: make(chan struct{}), first: conn}); close(served) }()
+		var got lockedBuffer
+		read := make(chan struct{})
+		go func() { _, _ = io.Copy(&got, client); close(read) }()
+		_, err := io.WriteString(client, "GET /api/v1/events/gala/queue/"+id+"/stream HTTP/1.1\r\nHost: x\r\nX-Visitor: "+visitor+"\r\n\r\n")
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(61 * time.Second) // in the bubble, at once
+		if n := strings.Count(got.String(), ": here\n\n"); n != 4 {
+			t.Errorf("%d comments in 61 s, want 4", n)
+		}
+		h.server.EndStreams()
+		_ = client.Close()
+		_ = server.Close()
+		<-served
+		<-read
+		_ = h.store.Close()
+	})
+}
+
+// oneConn is a listener that accepts one connection.
+type oneConn struct {
+	closed chan struct{}
+	first  net.Conn
+}
+
+func (l *oneConn) Accept() (net.Conn, error) {
+	if c := l.first; c != nil {
+		l.first = nil
+		return c, nil
+	}
+	<-l.closed
+	return nil, net.ErrClosed
+}
+
+func (l *oneConn) Close() error   { close(l.closed); return nil }
+func (l *oneConn) Addr() net.Addr { return &net.TCPAddr{} }

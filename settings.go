@@ -45,7 +45,7 @@ func (s *settings) bind(f *flag.FlagSet) {
 	f.Var(&s.Sinks, "sink", "`TOPIC=URL` where messages of a topic go, * for all; repeatable; http(s)://... is a signed webhook, log: a line in the log (default *=log:)")
 	f.Var(&s.AllowTargets, "allow-targets", "`CIDR,...` of private networks that webhooks may reach by name")
 	f.BoolVar(&s.DemoProvider, "demo-provider", false, "offer the demo payment provider, which takes no money; needs FOYER_DEMO_SECRET")
-	f.IntVar(&s.RateLimit, "rate-limit", 500, "`NUMBER` of new visitors, and of joins, that one address may make per second, with bursts of four times that; 0 is no limit")
+	f.IntVar(&s.RateLimit, "rate-limit", 2500, "`NUMBER` of new visitors, and of joins, that one address may make per second, with bursts of four times that; 0 is no limit")
 	f.DurationVar(&s.Tick, "tick", time.Second, "`DURATION` between two looks at who may come in")
 	f.BoolVar(&s.LogRequests, "log-requests", true, "write one JSON line per request to the log (standard error)")
 	f.BoolVar(&s.HTTP2, "http2", true, "offer HTTP/2 without TLS (h2c) to proxies beside HTTP/1.1")

@@ -46,7 +46,7 @@ type Event struct {
 	Closed      bool      `json:"closed,omitempty"`
 	Message     string    `json:"message,omitempty"` // the operator's word to the public
 	PlanVersion string    `json:"planVersion,omitempty"`
-	Sellable    int       `json:"sellable"` // seats whose category has a price
+	Sellable    int       `json:"sellable"` // seats that have a price or that somebody has
 	HadHold     bool      `json:"hadHold,omitempty"`
 }
 

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"slices"
 	"strconv"
-	"strings"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -16,9 +16,9 @@ type holdPlan struct {
 	event  *Event
 	place  Place
 	plan   *seats.Plan
-	seats  []int    // indexes in the plan, sorted by seat id
+	seats  []int    // indexes in the plan, sorted
 	old    *Order   // the visitor's own hold, to be replaced
-	lapsed []*Order // holds of others whose time is over, to be ended first
+	lapsed []*Order // holds whose time is over, to be ended first
 }
 
 // Hold takes all the seats asked for or none, until one deadline. A visitor's
@@ -98,10 +98,19 @@ func (o *Office) checkTurn(r Reader, w HoldRequest, h *holdPlan) error {
 	if !ok || p.Number != claim.number {
 		return ErrNotAdmitted
 	}
+	stored := p
 	p = place(r, e, p)
 	switch p.Turn.State {
 	case TurnReady, TurnClaimed:
+		if !r.Now().Before(latest(e, p)) {
+			return ErrTokenExpired.say("Your turn is over. You may still pay for the seats you hold, but not choose others.")
+		}
 		h.event, h.place = e, p
+		if stored.Turn.State == TurnClaimed && p.Turn.State == TurnReady { // his own hold is over and no sweep came by
+			if own, ok := r.Order(stored.Turn.Order); ok && own.Lapsed(r.Now()) {
+				h.lapsed = append(h.lapsed, own)
+			}
+		}
 		return nil
 	case TurnExpired, TurnAside:
 		return ErrTokenExpired
@@ -109,6 +118,11 @@ func (o *Office) checkTurn(r Reader, w HoldRequest, h *holdPlan) error {
 		return ErrNotAdmitted.say("This turn has bought its tickets. Join the line again to buy more.")
 	}
 	return ErrNotAdmitted
+}
+
+// latest is the time at which every chain of holds of one turn is over.
+func latest(e *Event, p Place) time.Time {
+	return p.Turn.ExpiresAt.Add(seconds(e.Rules.HoldSeconds))
 }
 
 func (w *HoldRequest) checkShape(most int) error {
@@ -133,10 +147,10 @@ func (w *HoldRequest) checkShape(most int) error {
 	}
 }
 
-// chooseNamed finds the seats named, in sorted order.
+// chooseNamed finds the seats named, in the order of the plan.
 func (h *holdPlan) chooseNamed(ids []string) error {
 	var unknown []string
-	for _, id := range slices.Sorted(slices.Values(ids)) {
+	for _, id := range ids {
 		i, ok := -1, false
 		if h.plan != nil {
 			i, ok = h.plan.Index(id)
@@ -150,6 +164,7 @@ func (h *holdPlan) chooseNamed(ids []string) error {
 	if unknown != nil {
 		return ErrNoSuchSeat.with(unknown)
 	}
+	slices.Sort(h.seats)
 	return nil
 }
 
@@ -205,7 +220,7 @@ func (h *holdPlan) chooseBest(r Reader, w HoldRequest, choice []int) error {
 		return ErrNotEnough
 	}
 	h.seats = slices.Clone(choice)
-	slices.SortFunc(h.seats, func(a, b int) int { return strings.Compare(h.plan.Seat(a).ID, h.plan.Seat(b).ID) })
+	slices.Sort(h.seats)
 	return h.checkFree(r)
 }
 
@@ -225,7 +240,7 @@ func (o *Office) hold(tx Tx, h *holdPlan) *Order {
 		n.Seats = append(n.Seats, OrderSeat{ID: s.ID, Label: h.plan.Label(i), Category: s.Category, Price: price})
 		n.Total += price // both are bounded at maxPrice and 50 seats
 	}
-	if last := h.place.Turn.ExpiresAt.Add(seconds(rules.HoldSeconds)); n.HoldExpiresAt.After(last) {
+	if last := latest(h.event, h.place); n.HoldExpiresAt.After(last) {
 		n.HoldExpiresAt = last
 	}
 	if h.old != nil && h.old.Has(now) {

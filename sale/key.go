@@ -79,13 +79,13 @@ func (o *Office) SetAdminKey(secret string) error {
 	}
 	return o.store.Update(func(tx Tx) error {
 		k := &Key{ID: presetKey, Role: RoleAdmin, Name: "preset by the operator", Hash: sha256.Sum256([]byte(secret)), CreatedAt: tx.Now()}
-		if old, ok := tx.Key(k.Hash); ok && old.Role == RoleAdmin {
-			return nil
-		}
 		for _, old := range tx.Keys() {
-			if old.ID == presetKey {
+			if old.ID == presetKey && old.Hash != k.Hash {
 				tx.RemoveKey(old)
 			}
+		}
+		if old, ok := tx.Key(k.Hash); ok && old.Role == RoleAdmin {
+			return nil
 		}
 		tx.PutKey(k)
 		o.audit(tx, "house", "", "key.preset", "")

@@ -172,14 +172,14 @@ func (o *Office) show(r Reader, e *Event, p Place) PlaceView {
 		v.TokenState = p.Turn.State
 		if p.Turn.State == TurnClaimed {
 			v.OrderID = p.Turn.Order
-			if order, ok := r.Order(p.Turn.Order); ok && order.HoldExpiresAt.After(v.TokenExpiresAt) {
-				v.TokenExpiresAt = order.HoldExpiresAt // turn and seats share the deadline
-			}
 		}
 		return v
 	}
 	v.Status = Waiting
 	v.Rank = r.Rank(e.ID, p.Number)
+	if p.Number+1 == line.Next { // the last in the line stands behind those of his own commit too
+		v.Rank = line.Waiting - 1
+	}
 	v.Wait, v.WaitLow, v.WaitHigh = r.Flow(e.ID).Wait(v.Rank, float64(e.Rules.AdmitPerSecond))
 	v.Poll = queue.PollInterval(v.Rank)
 	if e.Phase(now, line.Sold) == PhaseLobby {

@@ -80,11 +80,10 @@ const (
 )
 
 // Confirmed is the idempotency record of one POST confirm: hashes of the key and
-// of the canonical body, and how it ended.
+// of the canonical body. How it ended is the order's own state.
 type Confirmed struct {
-	Key       []byte `json:"key"`
-	Body      []byte `json:"body"`
-	RefundDue bool   `json:"refundDue,omitempty"`
+	Key  []byte `json:"key"`
+	Body []byte `json:"body"`
 }
 
 // Claims tells whether the order, as stored, has a claim on its seats.

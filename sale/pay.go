@@ -8,6 +8,7 @@ import (
 	"net/mail"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -79,15 +80,17 @@ func (o *Office) beginPayment(tx Tx, n *Order, provider string, b Buyer) (StartR
 		return StartRequest{}, nil, ErrHoldExpired
 	case Paying:
 		p := n.Payments[len(n.Payments)-1]
-		switch {
+		switch _, known := o.providers[provider]; {
 		case p.Provider != provider:
 			return StartRequest{}, nil, ErrPaying
+		case !known: // it was when the payment began
+			return StartRequest{}, nil, ErrNoProvider
 		case p.ID != "":
 			return StartRequest{}, &StartedPay{p.RedirectURL, p.PayBy, p.ID}, nil
 		}
 		return startRequest(e, n, p), nil, nil // the first try did not come to its end
 	}
-	if _, ok := o.providers[provider]; !ok || !slices.Contains(e.Providers, provider) {
+	if _, ok := o.providers[provider]; n.Total > 0 && (!ok || !slices.Contains(e.Providers, provider)) {
 		return StartRequest{}, nil, ErrNoProvider
 	}
 	b, err := e.checkBuyer(b)
@@ -146,7 +149,7 @@ func (e *Event) checkBuyer(b Buyer) (Buyer, error) {
 	if e.Rules.Buyer == "none" {
 		return Buyer{}, nil
 	}
-	if e.Rules.Buyer == "required" && (b.Name == "" || b.Email == "") {
+	if e.Rules.Buyer == "required" && (strings.TrimSpace(b.Name) == "" || b.Email == "") {
 		return b, ErrBuyerRequired
 	}
 	if wrong := checkText("The name", b.Name, 0, 200) + checkText("The e-mail address", b.Email, 0, 254); wrong != "" {
@@ -244,21 +247,44 @@ func (o *Office) confirm(tx Tx, n *Order, c Confirmation, rec Confirmed) (*Order
 	switch n.Status {
 	case Paid, RefundDue, Refunded:
 		tx.PutOrder(n)
+		surplus(tx, n, c)
 		return n, nil
 	}
-	n = o.settle(tx, n, Payment{Attempt: tx.NewID(), Provider: "shop", ID: c.Reference, State: PaymentSucceeded, Amount: c.Amount, At: tx.Now()})
+	n = o.settle(tx, n, Payment{Attempt: tx.NewID(), Provider: shop, ID: c.Reference, State: PaymentSucceeded, Amount: c.Amount, At: tx.Now()})
 	o.audit(tx, c.Actor, n.Event, "order.confirm", n.ID.String()+" "+string(n.Status))
 	return n, nil
 }
 
+// shop is the provider's name of money that the venue's own server took.
+const shop = "shop"
+
+// surplus puts the shop's money for an order that has its money already on the
+// attention list. The same reference is the same money.
+func surplus(tx Tx, n *Order, c Confirmation) {
+	booked := slices.ContainsFunc(n.Payments, func(p Payment) bool {
+		return p.Provider == shop && p.ID == c.Reference && p.State != PaymentFailed
+	})
+	rc := &Receipt{ReceivedAt: tx.Now(), Fact: Fact{
+		Provider: shop, EventID: n.ID.String() + " " + c.Reference, Kind: FactSucceeded, PaymentID: c.Reference,
+		Order: n.ID.String(), Amount: c.Amount, Currency: c.Currency, CreatedAt: tx.Now(),
+	}}
+	if _, known := tx.Receipt(shop, rc.Fact.EventID); known || booked {
+		return
+	}
+	rc.needsPerson("surplus_payment", "A second payment for an order that has its money.")
+	tx.PutReceipt(rc)
+}
+
 // settle books money for an order without any: PAID when the order has its
-// seats or can take them again, REFUND_DUE when any is gone.
+// seats or can take them again, from nobody or from the buyer's own newer hold;
+// REFUND_DUE when any is gone.
 func (o *Office) settle(tx Tx, n *Order, p Payment) *Order {
 	now := tx.Now()
 	if n.Has(now) {
 		return o.markPaid(tx, n, p)
 	}
 	var lapsed []*Order
+	var newer *Order // the buyer's own hold of these seats; it never blocks him
 	plan := tx.Plan(n.Event)
 	for _, s := range n.Seats {
 		h, ok := tx.Holder(n.Event, s.ID)
@@ -266,6 +292,8 @@ func (o *Office) settle(tx Tx, n *Order, p Payment) *Order {
 		case plan == nil || !planHas(plan, s.ID): // a new plan dropped the free seat
 			return o.markRefundDue(tx, n, p)
 		case !ok || h.ID == n.ID:
+		case h.Has(now) && h.Status == Pending && h.Visitor == n.Visitor:
+			newer = h
 		case h.Has(now):
 			return o.markRefundDue(tx, n, p)
 		case h.Status.Open() && !slices.Contains(lapsed, h):
@@ -275,7 +303,25 @@ func (o *Office) settle(tx Tx, n *Order, p Payment) *Order {
 	for _, h := range lapsed {
 		o.lapse(tx, h)
 	}
+	if newer != nil {
+		o.giveWay(tx, newer, n)
+	}
 	return o.markPaid(tx, n, p)
+}
+
+// giveWay ends the buyer's newer hold in favour of n, whose money has come. A
+// turn that both share is n's then.
+func (o *Office) giveWay(tx Tx, newer, n *Order) {
+	o.cancelOrder(tx, newer)
+	pl, ok := tx.Place(n.Event, n.Visitor)
+	switch {
+	case !ok || pl.Turn.Order != newer.ID:
+	case newer.Place == n.Place:
+		pl.Turn.Order = n.ID
+		tx.PutPlace(pl)
+	default:
+		o.unclaim(tx, newer)
+	}
 }
 
 func planHas(p *seats.Plan, id string) bool {

@@ -63,6 +63,14 @@ func (o *Order) payment(f Fact) int {
 	return slices.IndexFunc(o.Payments, func(p Payment) bool { return p.Provider == f.Provider && p.ID == f.PaymentID })
 }
 
+// unnamed finds the attempt that the provider has not answered yet: its money
+// may come before its name.
+func (o *Order) unnamed(f Fact) int {
+	return slices.IndexFunc(o.Payments, func(p Payment) bool {
+		return p.Provider == f.Provider && p.ID == "" && p.State == PaymentStarted
+	})
+}
+
 func (o *Office) moneyCame(tx Tx, n *Order, f Fact, rc *Receipt) {
 	i := n.payment(f)
 	if i >= 0 && (n.Payments[i].State == PaymentSucceeded || n.Payments[i].State == PaymentRefunded) {
@@ -83,10 +91,14 @@ func (o *Office) moneyCame(tx Tx, n *Order, f Fact, rc *Receipt) {
 		rc.needsPerson("surplus_payment", "A second payment for an order that has its money.")
 		return
 	}
-	p := Payment{Attempt: tx.NewID(), Provider: f.Provider, ID: f.PaymentID}
+	if i < 0 {
+		i = n.unnamed(f)
+	}
+	p := Payment{Attempt: tx.NewID(), Provider: f.Provider}
 	if i >= 0 {
 		p = n.Payments[i]
 	}
+	p.ID = f.PaymentID
 	p.State, p.Amount, p.At = PaymentSucceeded, f.Amount, tx.Now()
 	if s := o.settle(tx, n.clone(), p); s.Status == RefundDue {
 		rc.Reason = "The money came after the deadline and the seats were gone: a refund is due."

@@ -152,7 +152,7 @@ func (o *Office) change(actor, id, act string, fn func(Tx, *Event) error) (*Even
 		if err := fn(tx, &c); err != nil {
 			return err
 		}
-		c.Sellable = sellable(tx.Plan(id), c.Prices)
+		c.Sellable = sellable(tx, &c, tx.Plan(id))
 		tx.PutEvent(&c)
 		o.audit(tx, actor, id, act, c.Message)
 		e = &c
@@ -161,13 +161,14 @@ func (o *Office) change(actor, id, act string, fn func(Tx, *Event) error) (*Even
 	return e, err
 }
 
-// sellable counts the seats whose category has a price.
-func sellable(p *seats.Plan, prices map[string]int64) (n int) {
+// sellable counts the seats that have a price or that somebody has: the house
+// is sold out when so many are sold.
+func sellable(r Reader, e *Event, p *seats.Plan) (n int) {
 	if p == nil {
 		return 0
 	}
 	for i := range p.Len() {
-		if _, ok := prices[p.Seat(i).Category]; ok {
+		if seatState(r, e, p.Seat(i)) != seats.OffSale {
 			n++
 		}
 	}
@@ -264,7 +265,7 @@ func (o *Office) SetPlan(actor, id string, p *seats.Plan, dryRun bool) (*PlanCha
 		}
 		e := *old
 		e.PlanVersion = ch.Version
-		e.Sellable = sellable(p, e.Prices)
+		e.Sellable = sellable(tx, &e, p)
 		tx.PutPlan(id, p)
 		tx.PutEvent(&e)
 		o.audit(tx, actor, id, "event.plan", fmt.Sprintf("%d seats, %d added, %d removed", ch.Seats, len(ch.Added), len(ch.Removed)))

@@ -15,7 +15,8 @@ import (
 // that and everything written before in the same transaction.
 type Reader interface {
 	// Now is the time of the transaction: whole milliseconds, UTC, never
-	// earlier than that of any transaction committed before.
+	// earlier than that of any transaction committed before since the store
+	// was opened.
 	Now() time.Time
 	// Event finds an event by id.
 	Event(id string) (*Event, bool)
@@ -74,8 +75,10 @@ type Tx interface {
 	// Front gives the first waiting places, in order, at most n.
 	Front(event string, n int) []Place
 	// Turns gives every place that is READY, CLAIMED or ASIDE, in no order.
+	// Nothing may be written while it runs.
 	Turns(event string) iter.Seq[Place]
-	// Ended gives places whose turn ended, oldest first, at most n.
+	// Ended gives places whose turn ended in earlier commits, oldest first,
+	// at most n.
 	Ended(event string, n int) []Place
 	// PutPlace writes a place; a new one must carry Line.Next as its number.
 	PutPlace(Place)

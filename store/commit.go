@@ -69,6 +69,11 @@ func (t *tx) writeRows(b *bolt.Tx) error {
 	if err := t.settleRows(b); err != nil {
 		return err
 	}
+	if n := len(t.messages.batch); n > 0 { // delivered rows are gone, their numbers are not given again
+		if err := b.Bucket(bucketOutbox).SetSequence(t.messages.batch[n-1].Seq); err != nil {
+			return err
+		}
+	}
 	if n, ok := t.ordinals.batch[struct{}{}]; ok {
 		return b.Bucket(bucketMeta).Put(keyOrdinal, key32(n))
 	}
@@ -152,10 +157,7 @@ func (t *tx) orderRows() (open, closed *rows) {
 
 func (t *tx) receiptRows() *rows {
 	r := &rows{bucket: bucketReceipts, fill: fillAppended}
-	seq := t.next.receipt
 	for _, rc := range t.receipts.batch {
-		rc.Seq = seq
-		seq++
 		r.put(key64(rc.Seq), encodeJSON(rc))
 	}
 	return r
@@ -328,7 +330,13 @@ func (t *tx) applyPlaces(m *memory, touched map[string]struct{}) {
 			}
 			continue
 		}
-		em.putPlace(w.place, t.at)
+		em.putPlace(w.place)
+	}
+	for event, n := range t.called.batch {
+		if em, ok := m.events[event]; ok {
+			em.window.Add(t.at, n)
+			em.given += n
+		}
 	}
 	for event, n := range t.tallies.batch {
 		if em, ok := m.events[event]; ok {

@@ -9,6 +9,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
+	"runtime/debug"
 	"time"
 
 	bolt "go.etcd.io/bbolt"
@@ -75,28 +77,73 @@ func inspect(path string) error {
 	return nil
 }
 
-// openBolt opens the file and checks that it is ours. bbolt panics on some
-// damaged files; that becomes an error too.
+// openBolt opens the file and checks that it is ours.
 func openBolt(path string) (db *bolt.DB, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			db, err = nil, fmt.Errorf("%w: %s is damaged (%v); restore a backup", ErrBadFile, path, p)
-		}
-	}()
-	db, err = bolt.Open(path, 0o600, boltOptions)
-	switch {
-	case errors.Is(err, bolterrors.ErrTimeout):
-		return nil, fmt.Errorf("%w: %s is open in another foyer; stop that one first", ErrInUse, path)
-	case errors.Is(err, fs.ErrPermission):
-		return nil, fmt.Errorf("%w: no permission to write %s", ErrUnwritable, path)
-	case err != nil:
-		return nil, fmt.Errorf("%w: %s cannot be opened (%v); restore a backup", ErrBadFile, path, err)
+	if err := guarded(path, func() error { return readThrough(path) }); err != nil {
+		return nil, err
+	}
+	err = guarded(path, func() (err error) {
+		db, err = bolt.Open(path, 0o600, boltOptions)
+		return opened(path, err)
+	})
+	if err != nil {
+		return nil, err
 	}
 	if err := checkFormat(db, path); err != nil {
 		_ = db.Close()
 		return nil, err
 	}
 	return db, nil
+}
+
+// opened puts bbolt's error into a sentence.
+func opened(path string, err error) error {
+	switch {
+	case errors.Is(err, bolterrors.ErrTimeout):
+		return fmt.Errorf("%w: %s is open in another foyer; stop that one first", ErrInUse, path)
+	case errors.Is(err, fs.ErrPermission):
+		return fmt.Errorf("%w: no permission to write %s", ErrUnwritable, path)
+	case err != nil:
+		return fmt.Errorf("%w: %s cannot be opened (%v); restore a backup", ErrBadFile, path, err)
+	}
+	return nil
+}
+
+// guarded runs what reads the file. On damaged pages bbolt panics, and a file
+// that was cut short faults where the mapping has no file behind it; both
+// become an error.
+func guarded(path string, read func() error) (err error) {
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("%w: %s is damaged (%v); restore a backup", ErrBadFile, path, p)
+		}
+	}()
+	return read()
+}
+
+// readThrough reads every row once without writing anything. When bbolt opens a
+// file for writing it walks the pages in a goroutine of its own, and what goes
+// wrong there would end the program with a stack trace.
+func readThrough(path string) error {
+	db, err := bolt.Open(path, 0o600, &bolt.Options{ReadOnly: true, Timeout: boltOptions.Timeout})
+	if err := opened(path, err); err != nil {
+		return err
+	}
+	defer db.Close()
+	sum := byte(0)
+	err = db.View(func(tx *bolt.Tx) error {
+		return tx.ForEach(func(_ []byte, b *bolt.Bucket) error {
+			return b.ForEach(func(_, v []byte) error {
+				if len(v) > 0 {
+					sum += v[0] + v[len(v)-1]
+				}
+				return nil
+			})
+		})
+	})
+	runtime.KeepAlive(sum)
+	return err
 }
 
 func checkFormat(db *bolt.DB, path string) error {

@@ -176,8 +176,15 @@ func (w *watchers) tell(events map[string]struct{}) {
 	}
 }
 
-// Changed returns a channel that is closed at the next commit that touches the event.
+// Changed returns a channel that is closed at the next commit that touches the
+// event; for an event that does not exist it never is.
 func (s *Store) Changed(event string) <-chan struct{} {
+	s.mu.RLock()
+	_, known := s.mem.events[event]
+	s.mu.RUnlock()
+	if !known {
+		return make(chan struct{})
+	}
 	s.watch.mu.Lock()
 	defer s.watch.mu.Unlock()
 	c, ok := s.watch.on[event]

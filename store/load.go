@@ -24,13 +24,13 @@ func (s *Store) load() error {
 		if v := tx.Bucket(bucketMeta).Get(keyOrdinal); len(v) == 4 {
 			m.next.ordinal = binary.BigEndian.Uint32(v)
 		}
-		m.next.message = lastKey(tx, bucketOutbox) + 1
+		m.next.message = max(lastKey(tx, bucketOutbox), tx.Bucket(bucketOutbox).Sequence()) + 1
 		m.next.receipt = lastKey(tx, bucketReceipts) + 1
 		m.next.entries = lastKey(tx, bucketAudit) + 1
 		return errors.Join(m.loadEvents(tx), m.loadKeys(tx), m.loadReceipts(tx), m.loadOrders(tx), m.loadPlaces(tx))
 	})
 	if err != nil {
-		return fmt.Errorf("%w: %v; restore a backup", ErrBadFile, err)
+		return fmt.Errorf("%w: %s: %v; restore a backup", ErrBadFile, s.db.Path(), err)
 	}
 	now := s.now()
 	for _, em := range m.events {

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -120,7 +121,7 @@ func (em *eventMemory) forget(p sale.Place) {
 }
 
 // putPlace moves a visitor's place to where it belongs now.
-func (em *eventMemory) putPlace(p sale.Place, now time.Time) {
+func (em *eventMemory) putPlace(p sale.Place) {
 	old, had := em.place(p.Visitor)
 	if had && (old.Number != p.Number || old.Turn.State == sale.TurnNone || p.Turn.State == sale.TurnNone) {
 		em.forget(old)
@@ -143,10 +144,6 @@ func (em *eventMemory) putPlace(p sale.Place, now time.Time) {
 			em.ended = append(em.ended, endedPlace{p.Visitor, p.Number})
 			em.done++
 		}
-	}
-	if s == sale.TurnReady && p.Turn.CalledAt.Equal(now) && (!had || !old.Turn.CalledAt.Equal(now)) {
-		em.window.Add(now, 1)
-		em.given++
 	}
 }
 
@@ -272,13 +269,19 @@ func (r *reader) Key(hash sale.KeyHash) (*sale.Key, bool) {
 	return k, ok
 }
 
-func (r *reader) Keys() []*sale.Key {
-	var keys []*sale.Key
-	for _, k := range r.keys {
-		keys = append(keys, k)
+func (r *reader) Keys() []*sale.Key { return inOrder(r.keys) }
+
+// inOrder lists keys in the order of their creation; nil ones are removed.
+func inOrder(keys map[sale.KeyHash]*sale.Key) (list []*sale.Key) {
+	for _, k := range keys {
+		if k != nil {
+			list = append(list, k)
+		}
 	}
-	slices.SortFunc(keys, func(a, b *sale.Key) int { return a.CreatedAt.Compare(b.CreatedAt) })
-	return keys
+	slices.SortFunc(list, func(a, b *sale.Key) int {
+		return cmp.Or(a.CreatedAt.Compare(b.CreatedAt), cmp.Compare(a.ID, b.ID))
+	})
+	return list
 }
 
 func (r *reader) Receipt(provider, eventID string) (*sale.Receipt, bool) {

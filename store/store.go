@@ -77,9 +77,12 @@ func Open(dir string, o Options) (*Store, error) {
 	}
 	s.queue.init()
 	s.watch.init()
-	if err := s.load(); err != nil {
+	if err := guarded(db.Path(), s.load); err != nil {
 		_ = db.Close()
 		return nil, err
+	}
+	if h := diskHazard(dir); h != "" {
+		s.log.Warn(h, "data", dir)
 	}
 	go s.write()
 	return s, nil

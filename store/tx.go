@@ -1,10 +1,12 @@
 package store
 
 import (
+	"cmp"
 	"crypto/rand"
 	"encoding/binary"
 	"iter"
 	"maps"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -39,6 +41,22 @@ func (s *shadow[K, V]) keep() {
 }
 
 func (s *shadow[K, V]) drop() { clear(s.own) }
+
+// all yields everything that get would find.
+func (s *shadow[K, V]) all() iter.Seq2[K, V] {
+	return func(yield func(K, V) bool) {
+		for k, v := range s.own {
+			if !yield(k, v) {
+				return
+			}
+		}
+		for k, v := range s.batch {
+			if _, newer := s.own[k]; !newer && !yield(k, v) {
+				return
+			}
+		}
+	}
+}
 
 func (s *shadow[K, V]) reset() {
 	clear(s.own)
@@ -137,7 +155,7 @@ func (t *tx) reset() {
 
 // dirty tells whether the batch wrote anything.
 func (t *tx) dirty() bool {
-	return len(t.events.batch)+len(t.plans.batch)+len(t.places.batch)+len(t.orders.batch)+len(t.receipts.batch)+
+	return len(t.events.batch)+len(t.plans.batch)+len(t.places.batch)+len(t.orders.batch)+len(t.receipts.batch)+len(t.ordinals.batch)+
 		len(t.keys.batch)+len(t.removed.batch)+len(t.messages.batch)+len(t.entries.batch)+len(t.settled.batch) > 0
 }
 
@@ -181,6 +199,19 @@ func (t *tx) Event(id string) (*sale.Event, bool) {
 		return e, e != nil
 	}
 	return t.reader.Event(id)
+}
+
+func (t *tx) Events() []*sale.Event {
+	events := map[string]*sale.Event{}
+	for _, e := range t.reader.Events() {
+		events[e.ID] = e
+	}
+	for id, e := range t.events.all() {
+		events[id] = e
+	}
+	list := slices.DeleteFunc(slices.Collect(maps.Values(events)), func(e *sale.Event) bool { return e == nil })
+	slices.SortFunc(list, func(a, b *sale.Event) int { return cmp.Compare(a.Ordinal, b.Ordinal) })
+	return list
 }
 
 func (t *tx) PutEvent(e *sale.Event) { t.events.put(e.ID, e) }
@@ -248,7 +279,7 @@ func (t *tx) PutPlace(p sale.Place) {
 	}
 	n.count(p, 1)
 	n.next = max(n.next, p.Number+1)
-	if s := p.Turn.State; s == sale.TurnReady && p.Turn.CalledAt.Equal(t.at) && (!had || !old.Turn.CalledAt.Equal(t.at)) {
+	if p.Turn.State == sale.TurnReady && p.Turn.CalledAt.Equal(t.at) && (!had || old.Number != p.Number || !old.Turn.CalledAt.Equal(t.at)) {
 		c, _ := t.called.get(p.Event)
 		t.called.put(p.Event, c+1)
 		n.frontier = max(n.frontier, p.Number+1)
@@ -274,34 +305,48 @@ func (t *tx) RemovePlace(p sale.Place) {
 }
 
 func (t *tx) Front(event string, n int) []sale.Place {
-	em, ok := t.reader.events[event]
 	var front []sale.Place
-	if ok {
+	if em, ok := t.reader.events[event]; ok {
 		for number, id := range em.line.All() {
 			if len(front) == n {
-				return front
+				break
 			}
 			if p, ok := t.Place(event, id); ok && p.Number == number && p.Turn.State == sale.TurnNone {
 				front = append(front, p)
 			}
 		}
 	}
-	return front
+	for k, w := range t.places.all() { // those who came or came back in this batch
+		old, had := t.reader.Place(event, k.visitor)
+		stood := had && old.Number == w.place.Number && old.Turn.State == sale.TurnNone
+		if k.event == event && !w.gone && w.place.Turn.State == sale.TurnNone && !stood {
+			front = append(front, w.place)
+		}
+	}
+	slices.SortFunc(front, func(a, b sale.Place) int { return cmp.Compare(a.Number, b.Number) })
+	return front[:min(n, len(front))]
 }
 
 func (t *tx) Turns(event string) iter.Seq[sale.Place] {
 	return func(yield func(sale.Place) bool) {
-		em, ok := t.reader.events[event]
-		if !ok {
-			return
+		var before map[uuid.UUID]struct{}
+		if em, ok := t.reader.events[event]; ok {
+			before = em.live
 		}
-		for v := range em.live {
-			if p, ok := t.Place(event, v); ok && p.Turn.State != sale.TurnNone && p.Turn.State.Live() && !yield(p) {
+		for v := range before {
+			if p, ok := t.Place(event, v); ok && hasTurn(p) && !yield(p) {
+				return
+			}
+		}
+		for k, w := range t.places.all() {
+			if _, seen := before[k.visitor]; !seen && k.event == event && !w.gone && hasTurn(w.place) && !yield(w.place) {
 				return
 			}
 		}
 	}
 }
+
+func hasTurn(p sale.Place) bool { return p.Turn.State != sale.TurnNone && p.Turn.State.Live() }
 
 func (t *tx) Ended(event string, n int) []sale.Place {
 	em, ok := t.reader.events[event]
@@ -363,6 +408,10 @@ func (t *tx) Receipt(provider, eventID string) (*sale.Receipt, bool) {
 }
 
 func (t *tx) PutReceipt(rc *sale.Receipt) {
+	rc.Seq = t.next.receipt + uint64(len(t.receipts.batch)+len(t.receipts.own))
+	if old, ok := t.Receipt(rc.Fact.Provider, rc.Fact.EventID); ok {
+		rc.Seq = old.Seq
+	}
 	t.receipts.put(receiptKey{rc.Fact.Provider, rc.Fact.EventID}, rc)
 }
 
@@ -374,13 +423,11 @@ func (t *tx) Key(hash sale.KeyHash) (*sale.Key, bool) {
 }
 
 func (t *tx) Keys() []*sale.Key {
-	var keys []*sale.Key
-	for _, k := range t.reader.Keys() {
-		if now, ok := t.Key(k.Hash); ok {
-			keys = append(keys, now)
-		}
+	keys := maps.Clone(t.reader.keys)
+	for hash, k := range t.keys.all() {
+		keys[hash] = k
 	}
-	return keys
+	return inOrder(keys)
 }
 
 func (t *tx) PutKey(k *sale.Key)            { t.keys.put(k.Hash, k) }

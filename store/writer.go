@@ -206,12 +206,13 @@ func (s *Store) commit(t *tx) error {
 	return err
 }
 
-// mayRecover tells errors that leave the file as it was (no space, no more
-// room to grow) from those after which the file handle must not be trusted.
+// mayRecover tells errors that leave the file as it was (a write or a growth
+// refused, most often for want of space) from those after which the file handle
+// must not be trusted: a failed sync is one of these, even when it says that
+// there is no space.
 func mayRecover(err error) bool {
 	var path *fs.PathError
-	return errors.As(err, &path) && !errors.Is(err, syscall.EIO) ||
-		errors.Is(err, syscall.ENOSPC) || strings.Contains(err.Error(), "file resize error")
+	return errors.As(err, &path) && path.Op == "write" && !errors.Is(err, syscall.EIO) || strings.Contains(err.Error(), "file resize error")
 }
 
 // probe tries whether writing works again.

@@ -1,0 +1,211 @@
+package sale_test
+
+import (
+	"context"
+	"flag"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"foyer/sale"
+)
+
+// eveningSeed replays one evening: go test -run Evening -evening.seed=7, or
+// FOYER_EVENING_SEED=7. Everything that people, the bank, the sinks and staff do
+// follows from it; who comes first within one instant is up to the scheduler.
+var eveningSeed = flag.Uint64("evening.seed", 0, "seed of the simulated evening; 0 takes a new one")
+
+// bigEvening has a line that matters: about a turn in two seconds for thousands.
+var bigEvening = eveningSize{
+	visitors: map[string]int{simGala: 1600, simTwins: 800},
+	rows:     map[string]int{simGala: 18, simTwins: 12},
+	rules:    map[string][2]int{simGala: {3, 30}, simTwins: {2, 16}},
+	length:   40 * time.Minute,
+	restarts: map[time.Duration]string{9 * time.Minute: "orderly", 19 * time.Minute: "abrupt"},
+	down:     [2]time.Duration{15 * time.Minute, 25 * time.Minute},
+}
+
+// smallEvening is enough for a planted fault to show.
+var smallEvening = eveningSize{
+	visitors: map[string]int{simGala: 140, simTwins: 70},
+	rows:     map[string]int{simGala: 5, simTwins: 4},
+	rules:    map[string][2]int{simGala: {2, 12}, simTwins: {2, 8}},
+	length:   8 * time.Minute,
+	restarts: map[time.Duration]string{3 * time.Minute: "orderly", 5 * time.Minute: "abrupt"},
+	down:     [2]time.Duration{2 * time.Minute, 6 * time.Minute},
+}
+
+func seedOfTheEvening(t *testing.T) uint64 {
+	t.Helper()
+	seed := *eveningSeed
+	if s := os.Getenv("FOYER_EVENING_SEED"); seed == 0 && s != "" {
+		var err error
+		if seed, err = strconv.ParseUint(s, 10, 64); err != nil {
+			t.Fatalf("FOYER_EVENING_SEED: %v", err)
+		}
+	}
+	if seed == 0 {
+		seed = uint64(time.Now().UnixNano()) % 1_000_000
+	}
+	t.Logf("seed %d; replay with -evening.seed=%d", seed, seed)
+	return seed
+}
+
+func TestASimulatedEveningKeepsEveryInvariant(t *testing.T) {
+	t.Parallel()
+	wrong := runEvening(t, seedOfTheEvening(t), bigEvening, simFault{})
+	for i, w := range wrong {
+		if i == 30 {
+			t.Errorf("and %d more", len(wrong)-i)
+			break
+		}
+		t.Error(w)
+	}
+}
+
+func TestASimulatedEveningNoticesEveryPlantedFault(t *testing.T) {
+	seed := seedOfTheEvening(t)
+	for _, f := range simFaults {
+		t.Run(f.name, func(t *testing.T) {
+			t.Parallel()
+			wrong := runEvening(t, seed, smallEvening, f)
+			kinds := map[string]int{}
+			for _, w := range wrong {
+				kind, _, _ := strings.Cut(w, ":")
+				kinds[kind]++
+			}
+			t.Logf("reported %v", kinds)
+			if kinds[f.want] == 0 {
+				t.Errorf("no check reported a violation of %s, got %v", f.want, kinds)
+			}
+		})
+	}
+}
+
+// TestASmallSimulatedEveningIsClean shows that what the planted faults cause is
+// their own.
+func TestASmallSimulatedEveningIsClean(t *testing.T) {
+	t.Parallel()
+	for _, w := range runEvening(t, seedOfTheEvening(t), smallEvening, simFault{}) {
+		t.Error(w)
+	}
+}
+
+// runEvening plays one evening and returns all violations.
+func runEvening(t *testing.T, seed uint64, size eveningSize, fault simFault) (wrong []string) {
+	dir := t.TempDir()
+	began := time.Now()
+	synctest.Test(t, func(t *testing.T) {
+		e := newEvening(t, seed, size, fault, dir)
+		wrong = e.play()
+	})
+	t.Logf("played in %s", time.Since(began).Round(time.Millisecond))
+	return wrong
+}
+
+// play runs the evening until nobody is left, everything has lapsed and the
+// outbox is empty.
+func (e *evening) play() []string {
+	e.house.Store(e.open())
+	e.setUp()
+	ticking, stopTicks := context.WithCancel(context.Background())
+	stopWatch := make(chan struct{})
+	for _, event := range []string{simGala, simTwins} {
+		e.background.Go(func() { e.tick(ticking, event) })
+		for i := range e.size.visitors[event] {
+			e.visitors.Go(newSimVisitor(e, event, i).live)
+		}
+	}
+	e.background.Go(func() { e.watch(stopWatch) })
+	e.visitors.Go(e.staff)
+	for at, how := range e.size.restarts {
+		e.visitors.Go(func() {
+			time.Sleep(at)
+			e.restart(how)
+		})
+	}
+	e.visitors.Wait()
+	e.bank.idle()               // late money comes
+	time.Sleep(8 * time.Minute) // the last holds and turns lapse
+	stopTicks()
+	close(stopWatch)
+	e.background.Wait()
+	e.drain()
+	h := e.house.Load()
+	h.stop()
+	<-h.stopped
+	end := simGather(e, h.store)
+	wrong := e.check(end)
+	if e.size.visitors[simGala] >= bigEvening.visitors[simGala] {
+		wrong = append(wrong, e.dull(end)...)
+	}
+	if err := h.store.Close(); err != nil {
+		e.t.Errorf("the store does not close: %v", err)
+	}
+	return wrong
+}
+
+// drain waits until every message is delivered; retries may take hours.
+func (e *evening) drain() {
+	for range 24 * 60 {
+		e.bank.idle()
+		if left, err := e.house.Load().store.Messages("", 0, 1); err == nil && len(left) == 0 {
+			return
+		}
+		time.Sleep(time.Minute)
+	}
+}
+
+// dull tells what an evening lacked that it should have had: an evening in
+// which nothing happens shows nothing.
+func (e *evening) dull(end simEnd) (lacks []string) {
+	had := map[string]int{}
+	for _, o := range end.orders {
+		had[string(o.Status)]++
+	}
+	for _, rc := range end.attention {
+		had[rc.Attention]++
+	}
+	for _, c := range e.ledger.calls {
+		if c.again {
+			had["called again"]++
+		}
+	}
+	for _, s := range e.sinks {
+		ids := map[string]bool{}
+		for _, d := range s.deliveries() {
+			if ids[d.id] {
+				had["copies of messages"]++
+			}
+			ids[d.id] = true
+		}
+		had["messages"] += len(ids)
+	}
+	e.ledger.replay(func(a *simAct, before *simHistory) {
+		for _, step := range a.steps(before) {
+			was, is := step[0], step[1]
+			if was != nil && is.Status == sale.Paid && !was.Has(a.at) {
+				had["paid after the deadline"]++
+			}
+		}
+		for _, p := range a.places {
+			if p.Turn.State != before.places[simKey(p)].Turn.State {
+				had["turns "+string(p.Turn.State)]++
+			}
+		}
+	})
+	had["joins"], had["acts"] = len(e.ledger.joined), len(e.ledger.acts)
+	e.t.Logf("%v, tau %v", had, simTau(e.ledger))
+	for _, what := range []string{
+		"PAID", "EXPIRED", "CANCELLED", "REFUNDED", "amount_mismatch", "surplus_payment", "called again",
+		"copies of messages", "paid after the deadline", "turns ASIDE", "turns CONSUMED", "turns EXPIRED", "turns LEFT", "turns REVOKED",
+	} {
+		if had[what] == 0 {
+			lacks = append(lacks, "dull: no "+what)
+		}
+	}
+	return lacks
+}

@@ -1,0 +1,249 @@
+package storetest
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+
+	"foyer/sale"
+)
+
+func numbersRise(b *bench) {
+	b.prepare()
+	for want := uint64(1); want < 6; want++ {
+		b.update(func(tx sale.Tx) {
+			if p := join(tx, ann); p.Number != want {
+				b.Errorf("number %d, want %d", p.Number, want)
+			}
+			end(tx, ann, sale.TurnLeft)
+		})
+		b.update(func(tx sale.Tx) {
+			if want%2 == 0 {
+				p, _ := tx.Place(hall, ann)
+				tx.RemovePlace(p)
+			}
+		})
+		b.reopen()
+	}
+}
+
+func countsFollow(b *bench) {
+	b.prepare()
+	steps := []struct {
+		act             func(tx sale.Tx)
+		waiting, active int
+	}{
+		{func(tx sale.Tx) { join(tx, ann); join(tx, bob) }, 2, 0},
+		{func(tx sale.Tx) { call(tx, ann) }, 1, 1},
+		{func(tx sale.Tx) { call(tx, bob) }, 0, 2},
+		{func(tx sale.Tx) { end(tx, ann, sale.TurnClaimed) }, 0, 2},
+		{func(tx sale.Tx) { end(tx, bob, sale.TurnAside) }, 0, 1},
+		{func(tx sale.Tx) { end(tx, ann, sale.TurnConsumed) }, 0, 0},
+		{func(tx sale.Tx) { p, _ := tx.Place(hall, bob); p.Turn = sale.Turn{}; tx.PutPlace(p) }, 1, 0},
+		{func(tx sale.Tx) { join(tx, ann); end(tx, bob, sale.TurnLeft) }, 1, 0},
+		{func(tx sale.Tx) { p, _ := tx.Place(hall, bob); tx.RemovePlace(p) }, 1, 0},
+		{func(tx sale.Tx) { p, _ := tx.Place(hall, ann); tx.PutPlace(p); tx.PutPlace(p) }, 1, 0},
+	}
+	for i, s := range steps {
+		b.update(s.act)
+		b.twice(func(when string) {
+			b.view(func(r sale.Reader) {
+				if l := r.Line(hall); l.Waiting != s.waiting || l.Active != s.active {
+					b.Errorf("step %d, %s: %d wait and %d are active, want %d and %d", i, when, l.Waiting, l.Active, s.waiting, s.active)
+				}
+			})
+		})
+	}
+}
+
+// front wants these visitors at the front.
+func (b *bench) front(tx sale.Tx, n int, want ...uuid.UUID) {
+	b.Helper()
+	var got []uuid.UUID
+	for _, p := range tx.Front(hall, n) {
+		got = append(got, p.Visitor)
+	}
+	if !slices.Equal(got, want) {
+		b.Errorf("the first %d are %v, want %v", n, got, want)
+	}
+}
+
+func frontInOrder(b *bench) {
+	b.prepare()
+	b.update(func(tx sale.Tx) { join(tx, ann); join(tx, bob); join(tx, cem) })
+	b.twice(func(string) {
+		b.update(func(tx sale.Tx) {
+			b.front(tx, 2, ann, bob)
+			b.front(tx, 9, ann, bob, cem)
+			b.front(tx, 0)
+		})
+	})
+	b.update(func(tx sale.Tx) { end(tx, ann, sale.TurnAside); call(tx, bob) })
+	b.update(func(tx sale.Tx) {
+		b.front(tx, 9, cem)
+		p, _ := tx.Place(hall, ann) // comes back under her own number
+		p.Turn = sale.Turn{}
+		tx.PutPlace(p)
+		join(tx, dee)
+		b.front(tx, 9, ann, cem, dee)
+		b.front(tx, 1, ann)
+		end(tx, cem, sale.TurnLeft)
+		b.front(tx, 9, ann, dee)
+	})
+	b.twice(func(string) { b.update(func(tx sale.Tx) { b.front(tx, 9, ann, dee) }) })
+}
+
+func rankAndFrontier(b *bench) {
+	b.prepare()
+	all := make([]uuid.UUID, 50)
+	for i := range all {
+		all[i] = uuid.New()
+		b.update(func(tx sale.Tx) { join(tx, all[i]) })
+	}
+	b.update(func(tx sale.Tx) {
+		for i := range all {
+			if i%3 == 0 {
+				end(tx, all[i], sale.TurnLeft)
+			}
+		}
+		call(tx, all[1])
+	})
+	frontier := uint64(0)
+	check := func(when string) {
+		b.view(func(r sale.Reader) {
+			ahead := 0
+			for i, v := range all {
+				p, _ := r.Place(hall, v)
+				if got := r.Rank(hall, uint64(i+1)); got != ahead {
+					b.Fatalf("%s: number %d has rank %d, want %d", when, i+1, got, ahead)
+				}
+				if p.Turn.State == sale.TurnNone {
+					ahead++
+				}
+			}
+			if f := r.Frontier(hall); f < frontier {
+				b.Errorf("%s: the frontier fell from %d to %d", when, frontier, f)
+			} else {
+				frontier = f
+			}
+		})
+	}
+	b.twice(check)
+	if frontier != 3 { // 1 left, 2 was called
+		b.Errorf("the frontier is %d, want 3", frontier)
+	}
+	b.update(func(tx sale.Tx) { call(tx, all[10]) }) // number 11, out of turn
+	b.twice(check)
+	b.update(func(tx sale.Tx) { // comes back below the frontier
+		p, _ := tx.Place(hall, all[1])
+		p.Turn = sale.Turn{}
+		tx.PutPlace(p)
+	})
+	b.twice(check)
+}
+
+func turnsCounted(b *bench) {
+	b.prepare()
+	b.update(func(tx sale.Tx) {
+		join(tx, ann)
+		call(tx, ann)
+		if tx.Recent(hall) != 1 {
+			b.Errorf("%d recent in the same transaction, want 1", tx.Recent(hall))
+		}
+		end(tx, ann, sale.TurnLeft) // given and ended in one transaction still counts
+		join(tx, ann)
+		call(tx, ann)
+		join(tx, bob)
+		call(tx, bob)
+		end(tx, bob, sale.TurnClaimed)
+	})
+	var given time.Time
+	b.view(func(r sale.Reader) {
+		p, _ := r.Place(hall, bob)
+		given = p.Turn.CalledAt
+		if n := r.Recent(hall); n != 3 && r.Now().Sub(given) < time.Second {
+			b.Errorf("%d turns in the last second, want 3", n)
+		}
+	})
+	b.update(func(tx sale.Tx) {
+		end(tx, bob, sale.TurnReady) // given back, not given anew
+		if n := tx.Recent(hall); n > 3 {
+			b.Errorf("a turn given back is counted again: %d", n)
+		}
+		e, _ := tx.Event(hall)
+		c := *e
+		c.Rules.AdmitPerSecond = 3
+		tx.PutEvent(&c)
+		if next := tx.NextCall(hall); tx.Recent(hall) == 3 && next.Sub(given) <= time.Second {
+			b.Errorf("the next turn may be given %s after three, at three a second", next.Sub(given))
+		}
+	})
+}
+
+func turnsListed(b *bench) {
+	b.prepare()
+	b.update(func(tx sale.Tx) {
+		for _, v := range []uuid.UUID{ann, bob, cem, dee} {
+			join(tx, v)
+		}
+		call(tx, ann)
+		end(tx, bob, sale.TurnAside)
+		end(tx, cem, sale.TurnConsumed)
+	})
+	turns := func(tx sale.Tx, want ...uuid.UUID) {
+		got := map[uuid.UUID]bool{}
+		for p := range tx.Turns(hall) {
+			if got[p.Visitor] {
+				b.Errorf("a turn is listed twice")
+			}
+			got[p.Visitor] = true
+		}
+		if len(got) != len(want) || slices.ContainsFunc(want, func(v uuid.UUID) bool { return !got[v] }) {
+			b.Errorf("turns of %v, want %v", slices.Collect(maps.Keys(got)), want)
+		}
+	}
+	b.twice(func(string) { b.update(func(tx sale.Tx) { turns(tx, ann, bob) }) })
+	b.update(func(tx sale.Tx) {
+		call(tx, dee)
+		end(tx, ann, sale.TurnExpired)
+		turns(tx, bob, dee)
+	})
+	b.twice(func(string) { b.update(func(tx sale.Tx) { turns(tx, bob, dee) }) })
+}
+
+func endedInOrder(b *bench) {
+	b.prepare()
+	b.update(func(tx sale.Tx) { join(tx, ann); join(tx, bob); join(tx, cem); join(tx, dee) })
+	for _, v := range []uuid.UUID{cem, ann, bob} {
+		b.update(func(tx sale.Tx) { end(tx, v, sale.TurnLeft) })
+		time.Sleep(2 * time.Millisecond) // two ends in one millisecond have no order
+	}
+	ended := func(tx sale.Tx, n int, want ...uuid.UUID) {
+		b.Helper()
+		var got []uuid.UUID
+		for _, p := range tx.Ended(hall, n) {
+			got = append(got, p.Visitor)
+		}
+		if !slices.Equal(got, want) {
+			b.Errorf("ended are %v, want %v", got, want)
+		}
+	}
+	b.twice(func(string) {
+		b.update(func(tx sale.Tx) { ended(tx, 9, cem, ann, bob); ended(tx, 1, cem) })
+	})
+	b.update(func(tx sale.Tx) {
+		p, _ := tx.Place(hall, cem)
+		tx.RemovePlace(p)
+		join(tx, ann) // in the line again: her old place is gone
+	})
+	b.twice(func(string) {
+		b.update(func(tx sale.Tx) {
+			ended(tx, 9, bob)
+			if _, ok := tx.Place(hall, cem); ok {
+				b.Errorf("a removed place is found")
+			}
+		})
+	})
+}

@@ -1,0 +1,7 @@
+//go:build !linux
+
+package store_test
+
+import "errors"
+
+func setfsuid(int) error { return errors.ErrUnsupported }

@@ -41,8 +41,9 @@ func (o *Office) sweep(tx Tx, e *Event) {
 	for _, p := range due {
 		o.refresh(tx, e, p)
 	}
-	for _, p := range tx.Ended(e.ID, tidyAtOnce) {
-		if tx.Now().Sub(p.Turn.EndedAt) < keepEnded {
+	n := 0
+	for p := range tx.Ended(e.ID) {
+		if n++; n > tidyAtOnce || tx.Now().Sub(p.Turn.EndedAt) < keepEnded {
 			break
 		}
 		tx.RemovePlace(p)

@@ -221,7 +221,7 @@ func (o *Office) speak(actor, id, act, message string, fn func(*Event)) (*Event,
 	})
 }
 
-// RemoveEvent forgets an event that nobody waits for, holds seats of or has
+// RemoveEvent forgets an event that nobody waits for, holds seats of or has ever
 // paid for ([ErrEventInUse]).
 func (o *Office) RemoveEvent(actor, id string) error {
 	return o.store.Update(func(tx Tx) error {
@@ -229,7 +229,7 @@ func (o *Office) RemoveEvent(actor, id string) error {
 		if !ok {
 			return ErrNoSuchEvent
 		}
-		if line := tx.Line(id); line.Waiting+line.Active+line.Sold > 0 {
+		if line := tx.Line(id); line.Waiting+line.Active+line.Money > 0 {
 			return ErrEventInUse
 		}
 		for range tx.Turns(id) {

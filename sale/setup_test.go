@@ -204,6 +204,22 @@ func TestEventInUseIsNotRemoved(t *testing.T) {
 	})
 }
 
+func TestEventThatOwesMoneyIsNotRemoved(t *testing.T) {
+	play(t, nil, func(h *house) {
+		ann, bob := h.buyer(), h.buyer()
+		ann.hold("A-1")
+		h.at(121 * sec)
+		bob.hold("A-1")
+		h.says("e1", sale.FactSucceeded, "p", ann.order, 4250)
+		h.orderIs(ann.order, sale.RefundDue)
+		h.ok(ann.leave())
+		h.ok(bob.leave())
+		h.refused(h.RemoveEvent("staff", gala), sale.ErrEventInUse)
+		h.restart()
+		h.refused(h.RemoveEvent("staff", gala), sale.ErrEventInUse)
+	})
+}
+
 func TestLateMoneyForARemovedEventIsARefundDue(t *testing.T) {
 	play(t, nil, func(h *house) {
 		ann := h.buyer()

@@ -57,6 +57,7 @@ type Line struct {
 	Active  int    // turns READY or CLAIMED as stored
 	Next    uint64 // the number the next join gets
 	Sold    int    // seats in PAID orders
+	Money   int    // orders that money came for: PAID, REFUND_DUE, REFUNDED
 }
 
 // Tx is one write transaction. Nothing it writes is seen by others before the
@@ -77,9 +78,8 @@ type Tx interface {
 	// Turns gives every place that is READY, CLAIMED or ASIDE, in no order.
 	// Nothing may be written while it runs.
 	Turns(event string) iter.Seq[Place]
-	// Ended gives places whose turn ended in earlier commits, oldest first,
-	// at most n.
-	Ended(event string, n int) []Place
+	// Ended gives places whose turn ended in earlier commits, oldest first.
+	Ended(event string) iter.Seq[Place]
 	// PutPlace writes a place; a new one must carry Line.Next as its number.
 	PutPlace(Place)
 	// RemovePlace forgets a place that ended.

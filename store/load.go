@@ -102,11 +102,12 @@ func (m *memory) loadOrders(tx *bolt.Tx) error {
 		}
 		m.orders[o.ID] = o
 		em, ok := m.events[o.Event]
-		if !ok || !o.Status.Claims() {
+		if !ok {
 			return nil
 		}
-		if o.Status == sale.Paid {
-			em.tally.sold += len(o.Seats)
+		em.tally.countOrder(o, 1)
+		if !o.Status.Claims() {
+			return nil
 		}
 		for _, s := range o.Seats {
 			em.holders[s.ID] = o

@@ -297,6 +297,15 @@ func (n *tally) count(p sale.Place, by int) {
 	}
 }
 
+func (n *tally) countOrder(o *sale.Order, by int) {
+	if o.Status == sale.Paid {
+		n.sold += by * len(o.Seats)
+	}
+	if o.Status.Money() {
+		n.money += by
+	}
+}
+
 func (t *tx) RemovePlace(p sale.Place) {
 	n := t.tally(p.Event)
 	n.count(p, -1)
@@ -348,21 +357,18 @@ func (t *tx) Turns(event string) iter.Seq[sale.Place] {
 
 func hasTurn(p sale.Place) bool { return p.Turn.State != sale.TurnNone && p.Turn.State.Live() }
 
-func (t *tx) Ended(event string, n int) []sale.Place {
-	em, ok := t.reader.events[event]
-	if !ok {
-		return nil
-	}
-	var ended []sale.Place
-	for _, e := range em.ended {
-		if len(ended) == n {
-			break
+func (t *tx) Ended(event string) iter.Seq[sale.Place] {
+	return func(yield func(sale.Place) bool) {
+		em, ok := t.reader.events[event]
+		if !ok {
+			return
 		}
-		if p, ok := t.Place(event, e.visitor); ok && p.Number == e.number && !p.Turn.State.Live() {
-			ended = append(ended, p)
+		for _, e := range em.ended {
+			if p, ok := t.Place(event, e.visitor); ok && p.Number == e.number && !p.Turn.State.Live() && !yield(p) {
+				return
+			}
 		}
 	}
-	return ended
 }
 
 func (t *tx) Order(id uuid.UUID) (*sale.Order, bool) {
@@ -383,12 +389,14 @@ func (t *tx) Holder(event, seat string) (*sale.Order, bool) {
 // claims them becomes their holder, one that does not gives back those it had.
 func (t *tx) PutOrder(o *sale.Order) {
 	n := t.tally(o.Event)
-	if old, ok := t.Order(o.ID); ok && old.Status == sale.Paid {
-		n.sold -= len(old.Seats)
+	old, ok := t.orders.get(o.ID)
+	if !ok {
+		old, ok = t.reader.orders[o.ID] // one that lives on disk only has no money
 	}
-	if o.Status == sale.Paid {
-		n.sold += len(o.Seats)
+	if ok {
+		n.countOrder(old, -1)
 	}
+	n.countOrder(o, 1)
 	t.tallies.put(o.Event, n)
 	t.orders.put(o.ID, o)
 	for _, s := range o.Seats {

@@ -49,30 +49,25 @@ func (l *lineWriter) flushing(ctx context.Context) {
 // promptHandler flushes after every record that a person should see now.
 type promptHandler struct {
 	slog.Handler
-	w        *lineWriter
-	requests bool // keep the lines about requests
+	w *lineWriter
 }
 
 func (h promptHandler) Handle(ctx context.Context, r slog.Record) error {
-	request := r.Message == "request"
-	if request && !h.requests {
-		return nil
-	}
 	err := h.Handler.Handle(ctx, r)
-	if !request || r.Level >= slog.LevelWarn {
+	if r.Level >= slog.LevelWarn {
 		h.w.flush()
 	}
 	return err
 }
 
 func (h promptHandler) WithAttrs(a []slog.Attr) slog.Handler {
-	return promptHandler{h.Handler.WithAttrs(a), h.w, h.requests}
+	return promptHandler{h.Handler.WithAttrs(a), h.w}
 }
 
 func (h promptHandler) WithGroup(name string) slog.Handler {
-	return promptHandler{h.Handler.WithGroup(name), h.w, h.requests}
+	return promptHandler{h.Handler.WithGroup(name), h.w}
 }
 
-func newLog(w *lineWriter, requests bool) *slog.Logger {
-	return slog.New(promptHandler{slog.NewJSONHandler(w, nil), w, requests})
+func newLog(w *lineWriter) *slog.Logger {
+	return slog.New(promptHandler{slog.NewJSONHandler(w, nil), w})
 }

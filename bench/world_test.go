@@ -96,7 +96,7 @@ func openOffice(t testing.TB, folder string) (*store.Store, *sale.Office) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	codes := tickets.New(sale.Subkey(st.Secret(), "ticket code"))
+	codes := tickets.New(sale.NewSigner(sale.Subkey(st.Secret(), "ticket code")).Tag)
 	return st, sale.New(sale.Config{
 		Store: st, Secret: st.Secret(), TicketCode: codes.Code,
 		Sinks: func(string) []string { return []string{"log:"} },

@@ -66,6 +66,7 @@ type Payment struct {
 	State       PaymentState `json:"state"`
 	Amount      int64        `json:"amount"` // minor units, in the order's currency
 	At          time.Time    `json:"at"`
+	By          string       `json:"by,omitempty"` // who told us, when it was not the provider
 }
 
 // PaymentState is where one payment stands.

@@ -250,8 +250,7 @@ func (o *Office) confirm(tx Tx, n *Order, c Confirmation, rec Confirmed) (*Order
 		surplus(tx, n, c)
 		return n, nil
 	}
-	n = o.settle(tx, n, Payment{Attempt: tx.NewID(), Provider: shop, ID: c.Reference, State: PaymentSucceeded, Amount: c.Amount, At: tx.Now()})
-	o.audit(tx, c.Actor, n.Event, "order.confirm", n.ID.String()+" "+string(n.Status))
+	n = o.settle(tx, n, Payment{Attempt: tx.NewID(), Provider: shop, ID: c.Reference, State: PaymentSucceeded, Amount: c.Amount, At: tx.Now(), By: c.Actor})
 	return n, nil
 }
 

@@ -17,8 +17,6 @@ package sale
 import (
 	"crypto/aes"
 	"crypto/cipher"
-	"crypto/hkdf"
-	"crypto/sha256"
 
 	"github.com/google/uuid"
 
@@ -33,7 +31,7 @@ type Office struct {
 	ticketCode  func(ticket uuid.UUID) string
 	providers   map[string]Provider
 	queueCipher cipher.Block
-	tokenKey    []byte
+	tokens      *Signer
 }
 
 // Config wires an [Office].
@@ -64,18 +62,8 @@ func New(c Config) *Office {
 		panic(err)
 	}
 	o.queueCipher = block
-	o.tokenKey = Subkey(c.Secret, "entry token")
+	o.tokens = NewSigner(Subkey(c.Secret, "entry token"))
 	return o
-}
-
-// Subkey derives the 32-byte key for one purpose from the master secret, so
-// that no two purposes ever share a key.
-func Subkey(secret []byte, purpose string) []byte {
-	k, err := hkdf.Key(sha256.New, secret, nil, "foyer "+purpose, 32)
-	if err != nil { // only for absurd lengths
-		panic(err)
-	}
-	return k
 }
 
 // send writes one message per sink of its topic into the transaction. All

@@ -66,21 +66,27 @@ func TestASimulatedEveningKeepsEveryInvariant(t *testing.T) {
 	}
 }
 
+// patience is how many small evenings may pass before a fault shows: in some of
+// them nobody does what it spoils.
+const patience = 5
+
 func TestASimulatedEveningNoticesEveryPlantedFault(t *testing.T) {
 	seed := seedOfTheEvening(t)
 	for _, f := range simFaults {
 		t.Run(f.name, func(t *testing.T) {
 			t.Parallel()
-			wrong := runEvening(t, seed, smallEvening, f)
-			kinds := map[string]int{}
-			for _, w := range wrong {
-				kind, _, _ := strings.Cut(w, ":")
-				kinds[kind]++
+			for i := range uint64(patience) {
+				kinds := map[string]int{}
+				for _, w := range runEvening(t, seed+i, smallEvening, f) {
+					kind, _, _ := strings.Cut(w, ":")
+					kinds[kind]++
+				}
+				t.Logf("reported %v", kinds)
+				if kinds[f.want] > 0 {
+					return
+				}
 			}
-			t.Logf("reported %v", kinds)
-			if kinds[f.want] == 0 {
-				t.Errorf("no check reported a violation of %s, got %v", f.want, kinds)
-			}
+			t.Errorf("no check reported a violation of %s in %d evenings", f.want, patience)
 		})
 	}
 }

@@ -350,7 +350,7 @@ func (t *tx) applyPlaces(m *memory, touched map[string]struct{}) {
 func (em *eventMemory) trimEnded() {
 	i := 0
 	for ; i < len(em.ended); i++ {
-		if p, ok := em.called[em.ended[i].visitor]; ok && p.Number == em.ended[i].number && !p.Turn.State.Live() {
+		if p, ok := em.called[em.ended[i].visitor]; ok && p.number == em.ended[i].number && !turnCodes[p.state].Live() {
 			break
 		}
 	}

@@ -2,6 +2,7 @@ package store
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
@@ -139,7 +140,7 @@ func (m *memory) loadPlaces(tx *bolt.Tx) error {
 			em.line.Append(p.Number, p.Visitor)
 			return nil
 		}
-		em.called[p.Visitor] = p
+		em.called.put(p)
 		if p.Turn.State.Live() {
 			em.live[p.Visitor] = struct{}{}
 		} else {
@@ -152,17 +153,17 @@ func (m *memory) loadPlaces(tx *bolt.Tx) error {
 // settleIn puts in order what rows by number do not tell by themselves.
 func (em *eventMemory) settleIn(now time.Time) {
 	slices.SortFunc(em.ended, func(a, b endedPlace) int {
-		return em.called[a.visitor].Turn.EndedAt.Compare(em.called[b.visitor].Turn.EndedAt)
+		return cmp.Compare(em.called[a.visitor].endedAt, em.called[b.visitor].endedAt)
 	})
-	calls := make([]sale.Place, 0, len(em.called))
+	var calls []int64
 	for _, p := range em.called {
-		calls = append(calls, p)
-	}
-	slices.SortFunc(calls, func(a, b sale.Place) int { return a.Turn.CalledAt.Compare(b.Turn.CalledAt) })
-	for _, p := range calls {
-		if !p.Turn.CalledAt.After(now) { // a clock that ran ahead must not stop the pace
-			em.window.Add(p.Turn.CalledAt, 1)
+		if at := p.calledAt; at <= now.UnixMilli() && at > now.Add(-2*time.Second).UnixMilli() { // a clock that ran ahead must not stop the pace
+			calls = append(calls, at)
 		}
+	}
+	slices.Sort(calls)
+	for _, at := range calls {
+		em.window.Add(moment(at), 1)
 	}
 }
 

@@ -43,13 +43,13 @@ type placeKey struct {
 type eventMemory struct {
 	event   *sale.Event
 	plan    *seats.Plan
-	line    *queue.Line              // waiting places
-	called  map[uuid.UUID]sale.Place // places with a turn, ended ones too
-	live    map[uuid.UUID]struct{}   // those of called that are READY, CLAIMED or ASIDE
-	ended   []endedPlace             // oldest first; entries may be outdated
-	holders map[string]*sale.Order   // seat -> the order that claims it
-	window  queue.Window             // turns given lately
-	flow    queue.Flow               // what leaves the line
+	line    *queue.Line // waiting places
+	called  calledPlaces
+	live    map[uuid.UUID]struct{} // those of called that are READY, CLAIMED or ASIDE
+	ended   []endedPlace           // oldest first; entries may be outdated
+	holders map[string]*sale.Order // seat -> the order that claims it
+	window  queue.Window           // turns given lately
+	flow    queue.Flow             // what leaves the line
 	tally   tally
 	given   int       // turns given since flow was told last
 	done    int       // turns ended since flow was told last
@@ -78,7 +78,7 @@ func newMemory() *memory {
 
 func newEventMemory(e *sale.Event) *eventMemory {
 	return &eventMemory{
-		event: e, line: queue.NewLine(), called: map[uuid.UUID]sale.Place{}, live: map[uuid.UUID]struct{}{},
+		event: e, line: queue.NewLine(), called: calledPlaces{}, live: map[uuid.UUID]struct{}{},
 		holders: map[string]*sale.Order{}, tally: tally{next: 1, frontier: 1},
 	}
 }
@@ -101,7 +101,7 @@ func (m *memory) removeEvent(e *sale.Event) {
 
 // place finds the committed place of a visitor.
 func (em *eventMemory) place(visitor uuid.UUID) (sale.Place, bool) {
-	if p, ok := em.called[visitor]; ok {
+	if p, ok := em.called.get(em.event.ID, visitor); ok {
 		return p, true
 	}
 	if n, ok := em.line.Number(visitor); ok {
@@ -135,7 +135,7 @@ func (em *eventMemory) putPlace(p sale.Place) {
 		}
 		return
 	}
-	em.called[p.Visitor] = p
+	em.called.put(p)
 	if s.Live() {
 		em.live[p.Visitor] = struct{}{}
 	} else {

@@ -63,14 +63,8 @@ const (
 
 // encodePlace writes a waiting place in 17 bytes and one with a turn in 66.
 func encodePlace(p sale.Place) []byte {
-	code := byte(0)
-	for i, s := range turnCodes {
-		if s == p.Turn.State {
-			code = byte(i)
-		}
-	}
 	b := make([]byte, 0, placeCalled)
-	b = append(b, code)
+	b = append(b, turnCode(p.Turn.State))
 	b = append(b, p.Visitor[:]...)
 	if p.Turn.State == sale.TurnNone {
 		return b
@@ -109,18 +103,11 @@ func decodePlace(event string, number uint64, b []byte) (sale.Place, error) {
 
 // appendTime writes Unix milliseconds; the zero time is the smallest value.
 func appendTime(b []byte, t time.Time) []byte {
-	if t.IsZero() {
-		return binary.BigEndian.AppendUint64(b, 0)
-	}
-	return binary.BigEndian.AppendUint64(b, uint64(t.UnixMilli()))
+	return binary.BigEndian.AppendUint64(b, uint64(millis(t)))
 }
 
 func timeAt(b []byte) time.Time {
-	ms := binary.BigEndian.Uint64(b)
-	if ms == 0 {
-		return time.Time{}
-	}
-	return time.UnixMilli(int64(ms)).UTC()
+	return moment(int64(binary.BigEndian.Uint64(b)))
 }
 
 // encodeMessage writes length-prefixed texts, then the fixed part; the body is

@@ -122,6 +122,7 @@ func (h *house) open(edit ...func(*Config)) *house {
 	}
 	c := Config{
 		Office: h.office, Ready: st.Ready, Secret: st.Secret(), Metrics: true,
+		Requests: h.log,
 		Log:      slog.New(slog.NewJSONHandler(h.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 		Webhooks: map[string]Webhook{"demo": h.till},
 	}

@@ -7,11 +7,9 @@ import (
 	"crypto/subtle"
 	"encoding/base64"
 	"encoding/binary"
-	"hash"
 	"net/http"
 	"net/url"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/google/uuid"
@@ -43,32 +41,12 @@ var (
 	noCache  = []string{"no-cache"}
 )
 
-// signer makes HMAC-SHA256 tags. Its hashes are reused, for the key schedule
-// costs more than the tag.
-type signer struct{ pool sync.Pool }
-
-func newSigner(key []byte) *signer {
-	s := &signer{}
-	s.pool.New = func() any { return hmac.New(sha256.New, key) }
-	return s
-}
-
-// tag appends the 32-byte tag of msg to dst.
-func (s *signer) tag(dst, msg []byte) []byte {
-	h := s.pool.Get().(hash.Hash)
-	h.Reset()
-	h.Write(msg)
-	dst = h.Sum(dst)
-	s.pool.Put(h)
-	return dst
-}
-
 // credential is base64url of the visitor's 16 bytes and the first 16 bytes of
 // their tag: 43 characters.
 func (s *Server) credential(visitor uuid.UUID) string {
 	b := make([]byte, 0, 16+sha256.Size)
 	b = append(b, visitor[:]...)
-	b = s.visitorKey.tag(b, visitor[:])
+	b = s.visitorKey.Tag(b, visitor[:])
 	return base64.RawURLEncoding.EncodeToString(b[:16+tagSize])
 }
 
@@ -83,7 +61,7 @@ func (s *Server) visitorOf(credential string) (v uuid.UUID, ok bool) {
 		return v, false
 	}
 	var tag [sha256.Size]byte
-	s.visitorKey.tag(tag[:0], buf[:16])
+	s.visitorKey.Tag(tag[:0], buf[:16])
 	if subtle.ConstantTimeCompare(tag[:tagSize], buf[16:16+tagSize]) != 1 {
 		return v, false
 	}
@@ -236,7 +214,7 @@ func (s *Server) sealSession(k *sale.Key, at time.Time) string {
 	b := binary.BigEndian.AppendUint64(nil, uint64(at.Unix()))
 	b = append(b, k.Hash[:keyMark]...)
 	b = append(b, k.ID...)
-	return base64.RawURLEncoding.EncodeToString(s.staffKey.tag(b, b))
+	return base64.RawURLEncoding.EncodeToString(s.staffKey.Tag(b, b))
 }
 
 // openSession finds the key of an authentic session that is not too old.
@@ -246,7 +224,7 @@ func (s *Server) openSession(sealed string, now time.Time) (*sale.Key, bool) {
 		return nil, false
 	}
 	body, tag := b[:len(b)-sha256.Size], b[len(b)-sha256.Size:]
-	if !hmac.Equal(tag, s.staffKey.tag(nil, body)) {
+	if !hmac.Equal(tag, s.staffKey.Tag(nil, body)) {
 		return nil, false
 	}
 	age := now.Sub(time.Unix(int64(binary.BigEndian.Uint64(body)), 0))

@@ -1,16 +1,13 @@
 package web
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"io"
 	"mime"
 	"net/http"
-	"reflect"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/labstack/echo/v4"
 )
@@ -153,28 +150,9 @@ func checkType(r *http.Request) error {
 	return nil
 }
 
-// decode is read for bytes at hand.
-func decode(body []byte, v any) error {
-	if !utf8.Valid(body) {
-		return refuse("bad_json", "The body is not valid UTF-8.")
-	}
-	var probe json.RawMessage
-	d := json.NewDecoder(bytes.NewReader(body))
-	if err := d.Decode(&probe); err != nil {
-		return refuse("bad_json", "The body is not valid JSON.")
-	}
-	if _, err := d.Token(); err != io.EOF {
-		return refuse("bad_json", "Something follows the JSON value in the body.")
-	}
-	if loneSurrogate(probe) {
-		return refuse("bad_text", `A text contains half of a surrogate pair (\ud800 to \udfff), which is no character.`)
-	}
-	w := strict{json.NewDecoder(bytes.NewReader(probe))}
-	w.UseNumber()
-	if err := w.value("", reflect.TypeOf(v).Elem(), 0); err != nil {
-		return err
-	}
-	err := json.Unmarshal(probe, v)
+// unmarshal puts what was found sound into v.
+func unmarshal(body []byte, v any) error {
+	err := json.Unmarshal(body, v)
 	var wrong *json.UnmarshalTypeError
 	switch {
 	case errors.As(err, &wrong):

@@ -8,6 +8,7 @@
 package web
 
 import (
+	"io"
 	"net"
 	"net/http"
 	"net/netip"
@@ -34,8 +35,10 @@ type Config struct {
 	Office *sale.Office
 	// Ready tells whether writes work; nil error means yes.
 	Ready func() error
-	// Log takes the request log and errors.
+	// Log takes errors.
 	Log *slog.Logger
+	// Requests takes one JSON line per request, each in one Write; nil: none.
+	Requests io.Writer
 	// Secret is the house's 32-byte master secret; the keys of credentials and
 	// sessions are derived from it.
 	Secret []byte
@@ -64,8 +67,8 @@ type Server struct {
 	office     *sale.Office
 	log        *slog.Logger
 	echo       *echo.Echo
-	visitorKey *signer
-	staffKey   *signer
+	visitorKey *sale.Signer
+	staffKey   *sale.Signer
 	limit      *limiter
 	cross      *http.CrossOriginProtection
 	address    func(*http.Request) string // the client's
@@ -94,8 +97,8 @@ func New(c Config) *Server {
 		conf:       c,
 		office:     c.Office,
 		log:        c.Log,
-		visitorKey: newSigner(sale.Subkey(c.Secret, "visitor")),
-		staffKey:   newSigner(sale.Subkey(c.Secret, "staff session")),
+		visitorKey: sale.NewSigner(sale.Subkey(c.Secret, "visitor")),
+		staffKey:   sale.NewSigner(sale.Subkey(c.Secret, "staff session")),
 		limit:      newLimiter(c.RateLimit),
 		cross:      http.NewCrossOriginProtection(),
 		address:    echo.ExtractIPDirect(),

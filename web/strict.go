@@ -1,30 +1,46 @@
 package web
 
 import (
+	"bytes"
 	"encoding/json"
 	"reflect"
+	"slices"
 	"strings"
+	"sync"
 	"time"
 	"unicode"
+	"unicode/utf8"
 )
 
-// strict walks a JSON value beside the Go type that will take it, and refuses
-// what encoding/json would let pass.
-type strict struct{ *json.Decoder }
+// strict walks a JSON text beside the Go type that will take it, and refuses
+// what encoding/json would let pass. The text is valid JSON (json.Valid), so
+// the walk looks at structure only where it must.
+type strict struct {
+	text []byte
+	at   int
+}
 
 var (
 	timeType = reflect.TypeFor[time.Time]()
 	rawType  = reflect.TypeFor[json.RawMessage]()
 )
 
+// next skips blanks and gives the byte that follows.
+func (w *strict) next() byte {
+	for {
+		switch c := w.text[w.at]; c {
+		case ' ', '\t', '\n', '\r':
+			w.at++
+		default:
+			return c
+		}
+	}
+}
+
 // value walks one value; t is nil where the type is not known.
 func (w *strict) value(path string, t reflect.Type, depth int) error {
 	if depth > maxDepth {
 		return refuse("bad_json", "The JSON is nested too deeply.")
-	}
-	tok, err := w.Token()
-	if err != nil {
-		return refuse("bad_json", "The body is not valid JSON.")
 	}
 	optional := t == nil || t == rawType
 	for t != nil && t.Kind() == reflect.Pointer {
@@ -33,18 +49,20 @@ func (w *strict) value(path string, t reflect.Type, depth int) error {
 	if t == timeType || t == rawType {
 		t = nil
 	}
-	switch tok := tok.(type) {
-	case nil:
+	switch w.next() {
+	case '{':
+		return w.object(path, t, depth)
+	case '[':
+		return w.array(path, t, depth)
+	case '"':
+		return plain(path, w.literalText())
+	case 'n':
 		if !optional {
 			return refuse("bad_field", "The field "+quoted(path)+" cannot be null.")
 		}
-	case string:
-		return plain(path, tok)
-	case json.Delim:
-		if tok == '[' {
-			return w.array(path, t, depth)
-		}
-		return w.object(path, t, depth)
+	}
+	for w.at < len(w.text) && strings.IndexByte(",]} \t\n\r", w.text[w.at]) < 0 {
+		w.at++
 	}
 	return nil
 }
@@ -54,57 +72,126 @@ func (w *strict) array(path string, t reflect.Type, depth int) error {
 	if t != nil && t.Kind() == reflect.Slice {
 		elem = t.Elem()
 	}
-	for w.More() {
+	for w.at++; w.next() != ']'; {
+		if w.text[w.at] == ',' {
+			w.at++
+		}
 		if err := w.value(path, elem, depth+1); err != nil {
 			return err
 		}
 	}
-	_, err := w.Token()
-	return err
+	w.at++
+	return nil
 }
 
 func (w *strict) object(path string, t reflect.Type, depth int) error {
-	seen := map[string]bool{}
-	for w.More() {
-		tok, err := w.Token()
-		if err != nil {
-			return refuse("bad_json", "The body is not valid JSON.")
+	var seen names
+	for w.at++; w.next() != '}'; {
+		if w.text[w.at] == ',' {
+			w.at++
+			w.next()
 		}
-		name, _ := tok.(string)
-		at := strings.TrimPrefix(path+"."+name, ".")
-		if seen[name] {
+		name := w.literalText()
+		w.next()
+		w.at++ // the colon
+		at := name
+		if path != "" {
+			at = path + "." + name
+		}
+		if !seen.add(name) {
 			return refuse("bad_json", "The field "+quoted(at)+" is there twice.")
 		}
-		seen[name] = true
 		if err := plain(at, name); err != nil {
 			return err
 		}
-		var elem reflect.Type
-		switch {
-		case t == nil:
-		case t.Kind() == reflect.Map:
-			elem = t.Elem()
-		case t.Kind() == reflect.Struct:
-			var known bool
-			if elem, known = field(t, name); !known {
-				return refuse("unknown_field", "The field "+quoted(at)+" is not known here.")
-			}
+		elem, err := fieldType(t, name, at)
+		if err != nil {
+			return err
 		}
 		if err := w.value(at, elem, depth+1); err != nil {
 			return err
 		}
 	}
-	_, err := w.Token()
-	return err
+	w.at++
+	return nil
 }
 
-// field finds the type of a struct's JSON field by its exact name, the struct's
-// own fields before those it embeds.
-func field(t reflect.Type, name string) (reflect.Type, bool) {
+// names are the names of one object so far: a list while they are few, as they
+// are in all but hostile bodies.
+type names struct {
+	few  []string
+	many map[string]struct{}
+}
+
+// add tells whether the name is new.
+func (n *names) add(name string) bool {
+	if n.many == nil && len(n.few) < 16 {
+		if slices.Contains(n.few, name) {
+			return false
+		}
+		n.few = append(n.few, name)
+		return true
+	}
+	if n.many == nil {
+		n.many = map[string]struct{}{}
+		for _, f := range n.few {
+			n.many[f] = struct{}{}
+		}
+	}
+	before := len(n.many)
+	n.many[name] = struct{}{}
+	return len(n.many) > before
+}
+
+// literalText reads the string that starts here and steps behind it.
+func (w *strict) literalText() string {
+	start := w.at
+	escaped := false
+	for w.at++; w.text[w.at] != '"'; w.at++ {
+		if w.text[w.at] == '\\' {
+			escaped = true
+			w.at++
+		}
+	}
+	w.at++
+	if !escaped {
+		return string(w.text[start+1 : w.at-1])
+	}
+	var s string
+	_ = json.Unmarshal(w.text[start:w.at], &s) // it is valid
+	return s
+}
+
+// fieldType finds what an object's field is decoded into; nil when that is not known.
+func fieldType(t reflect.Type, name, at string) (reflect.Type, error) {
+	switch {
+	case t == nil:
+	case t.Kind() == reflect.Map:
+		return t.Elem(), nil
+	case t.Kind() == reflect.Struct:
+		elem, known := fieldsOf(t)[name]
+		if !known {
+			return nil, refuse("unknown_field", "The field "+quoted(at)+" is not known here.")
+		}
+		return elem, nil
+	}
+	return nil, nil
+}
+
+// fieldTables keeps fieldsOf for each struct that a body is decoded into.
+var fieldTables sync.Map // reflect.Type -> map[string]reflect.Type
+
+// fieldsOf finds a struct's JSON fields by their exact names, the struct's own
+// before those it embeds.
+func fieldsOf(t reflect.Type) map[string]reflect.Type {
+	if known, ok := fieldTables.Load(t); ok {
+		return known.(map[string]reflect.Type)
+	}
+	fields := map[string]reflect.Type{}
 	for i := range t.NumField() {
-		tag, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ",")
-		if tag == name && tag != "-" && tag != "" {
-			return t.Field(i).Type, true
+		f := t.Field(i)
+		if tag, _, _ := strings.Cut(f.Tag.Get("json"), ","); tag != "-" && tag != "" {
+			fields[tag] = f.Type
 		}
 	}
 	for i := range t.NumField() {
@@ -115,17 +202,25 @@ func field(t reflect.Type, name string) (reflect.Type, bool) {
 		if e.Type.Kind() == reflect.Pointer {
 			e.Type = e.Type.Elem()
 		}
-		if f, ok := field(e.Type, name); ok {
-			return f, true
+		for name, inner := range fieldsOf(e.Type) {
+			if _, own := fields[name]; !own {
+				fields[name] = inner
+			}
 		}
 	}
-	return nil, false
+	fieldTables.Store(t, fields)
+	return fields
 }
 
 // plain refuses control characters in a text.
 func plain(path, text string) error {
-	if strings.ContainsFunc(text, unicode.IsControl) {
-		return refuse("bad_text", "The field "+quoted(path)+" contains a control character.")
+	for i := range len(text) {
+		if c := text[i]; c < 0x20 || c >= 0x7f { // the common case ends here without a rune decoded
+			if strings.ContainsFunc(text, unicode.IsControl) {
+				return refuse("bad_text", "The field "+quoted(path)+" contains a control character.")
+			}
+			return nil
+		}
 	}
 	return nil
 }
@@ -147,6 +242,9 @@ func quoted(name string) string {
 // loneSurrogate finds an escaped surrogate without its other half; encoding/json
 // would turn it into U+FFFD without a word. text is valid JSON.
 func loneSurrogate(text []byte) bool {
+	if !bytes.Contains(text, []byte(`\u`)) {
+		return false
+	}
 	unit := func(i int) (rune, bool) { // of the escape \uXXXX at i
 		if i+6 > len(text) || text[i] != '\\' || text[i+1] != 'u' {
 			return 0, false
@@ -188,4 +286,32 @@ func hexDigit(c byte) byte {
 		return c - 'A' + 10
 	}
 	return c - '0'
+}
+
+// decode reads a JSON text at hand into v, a pointer to a struct; see read.
+func decode(body []byte, v any) error {
+	if !utf8.Valid(body) {
+		return refuse("bad_json", "The body is not valid UTF-8.")
+	}
+	if !json.Valid(body) {
+		return notOneValue(body)
+	}
+	if loneSurrogate(body) {
+		return refuse("bad_text", `A text contains half of a surrogate pair (\ud800 to \udfff), which is no character.`)
+	}
+	w := strict{text: body}
+	if err := w.value("", reflect.TypeOf(v).Elem(), 0); err != nil {
+		return err
+	}
+	return unmarshal(body, v)
+}
+
+// notOneValue tells a broken text from a sound one with something behind it.
+func notOneValue(body []byte) error {
+	d := json.NewDecoder(bytes.NewReader(body))
+	var first json.RawMessage
+	if d.Decode(&first) == nil {
+		return refuse("bad_json", "Something follows the JSON value in the body.")
+	}
+	return refuse("bad_json", "The body is not valid JSON.")
 }

@@ -1,7 +1,7 @@
 #!/bin/sh
 # All tests of Foyer. It needs Go, and installs the rest when it may (root with
-# apt): a C compiler for the race detector, Debian's chromium for the browser
-# tests. What it cannot install it names and skips; with CI=true it fails instead.
+# apt): a C compiler for the race detector, Debian's chromium and axe-core (by
+# npm) for the browser tests. What it cannot install it names and skips; with CI=true it fails instead.
 set -eu
 cd "$(dirname "$0")"
 
@@ -38,7 +38,21 @@ if ! command -v "${CC:-gcc}" >/dev/null && ! command -v cc >/dev/null; then
 fi
 browser() { command -v chromium || command -v chromium-browser || command -v google-chrome; }
 browser >/dev/null || install chromium
+command -v npm >/dev/null || install npm
 browser >/dev/null || skip "no chromium, so the browser tests do not run"
+
+# The accessibility rules of axe-core, from npm: a tool of the tests alone.
+axe_version=4.14.1
+axe_dir="${TMPDIR:-/tmp}/foyer-axe-$axe_version"
+if [ ! -f "$axe_dir/package/axe.min.js" ] && command -v npm >/dev/null; then
+	mkdir -p "$axe_dir"
+	(cd "$axe_dir" && npm pack --silent "axe-core@$axe_version" >/dev/null 2>&1 && tar xzf "axe-core-$axe_version.tgz") || true
+fi
+if [ -f "$axe_dir/package/axe.min.js" ]; then
+	export FOYER_AXE="$axe_dir/package/axe.min.js"
+else
+	skip "no axe-core (it needs npm), so the accessibility rules are not checked"
+fi
 
 step "gofmt"
 unformatted=$(gofmt -l .)

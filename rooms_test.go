@@ -29,7 +29,7 @@ var rooms = map[string][]string{
 	"foyer/tickets":        {"github.com/google/uuid", "rsc.io/qr"},
 	"foyer/static":         {},
 	"foyer/web": {
-		"foyer/queue", "foyer/sale", "foyer/seats", "foyer/static", "foyer/tickets", "github.com/google/uuid", "github.com/labstack/echo/v4",
+		"foyer/outbox", "foyer/queue", "foyer/sale", "foyer/seats", "foyer/static", "foyer/tickets", "github.com/google/uuid", "github.com/labstack/echo/v4",
 		"github.com/prometheus/client_golang/prometheus", "github.com/prometheus/client_golang/prometheus/promhttp",
 		"github.com/prometheus/client_golang/prometheus/collectors",
 	},

@@ -131,10 +131,10 @@ func (h *house) wire() {
 		extra[demo.Prefix] = h.demo
 	}
 	codes := tickets.New(sale.NewSigner(sale.Subkey(h.store.Secret(), "ticket code")).Tag)
-	h.office = sale.New(sale.Config{
-		Store: h.store, Secret: h.store.Secret(), Sinks: s.Sinks.urls, TicketCode: codes.Code, Providers: providers,
-	})
 	h.relay = outbox.NewRelay(outbox.Config{Book: h.store, Sinks: h.sinks(), Log: h.log})
+	h.office = sale.New(sale.Config{
+		Store: h.store, Secret: h.store.Secret(), Sinks: s.Sinks.urls, TicketCode: codes.Code, Relay: h.relay, Providers: providers,
+	})
 	var requests io.Writer
 	if s.LogRequests {
 		requests = h.lines

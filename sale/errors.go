@@ -70,6 +70,7 @@ var (
 	ErrPromise       = &Refusal{Code: "promise_made", Detail: "That would break a promise already made."}
 	ErrSeatsInUse    = &Refusal{Code: "seats_in_use", Detail: "The new plan drops seats that are held or sold."}
 	ErrEventInUse    = &Refusal{Code: "event_in_use", Detail: "People have places or orders in this event. Close it instead."}
+	ErrNoSuchMessage = &Refusal{Code: "no_such_message", Detail: "No message with this id waits or is dead; it was delivered, dropped or never was."}
 	ErrBadKey        = &Refusal{Code: "bad_key", Detail: "A key needs a role (admin, boxoffice, door or shop) and a name of at most 100 characters."}
 	ErrNoSuchKey     = &Refusal{Code: "no_such_key", Detail: "There is no key with this id."}
 	ErrLastAdmin     = &Refusal{Code: "last_admin", Detail: "This is the last admin key. Make another one first."}

@@ -31,6 +31,7 @@ type Office struct {
 	ticketCode  func(ticket uuid.UUID) string
 	providers   map[string]Provider
 	queueCipher cipher.Block
+	relay       Relay
 	tokens      *Signer
 }
 
@@ -44,13 +45,15 @@ type Config struct {
 	Sinks func(topic string) []string
 	// TicketCode gives the code a ticket shows at the door.
 	TicketCode func(ticket uuid.UUID) string
+	// Relay is told what staff decide about messages; nil tells nobody.
+	Relay Relay
 	// Providers take money; "shop" (the venue's own server) needs none.
 	Providers []Provider
 }
 
 // New returns an office over a store.
 func New(c Config) *Office {
-	o := &Office{store: c.Store, sinks: c.Sinks, ticketCode: c.TicketCode, providers: map[string]Provider{}}
+	o := &Office{store: c.Store, sinks: c.Sinks, ticketCode: c.TicketCode, relay: c.Relay, providers: map[string]Provider{}}
 	if o.sinks == nil {
 		o.sinks = func(string) []string { return nil }
 	}

@@ -121,9 +121,10 @@ func (o *Office) CreateEvent(actor string, s Settings) (*Event, error) {
 // ChangeEvent lets edit change a copy of the settings and keeps it when it is
 // sound. Orders keep the price they were held at. What would break a promise
 // already made is refused with [ErrPromise]: the id never changes, the currency
-// only before the first hold.
+// only before the first hold, and the opening does not move behind those who
+// have joined since.
 func (o *Office) ChangeEvent(actor, id string, edit func(*Settings) error) (*Event, error) {
-	return o.change(actor, id, "event.change", func(_ Tx, e *Event) error {
+	return o.change(actor, id, "event.change", func(tx Tx, e *Event) error {
 		before := e.Settings
 		e.Prices = maps.Clone(e.Prices)
 		e.Providers = slices.Clone(e.Providers)
@@ -136,9 +137,16 @@ func (o *Office) ChangeEvent(actor, id string, edit func(*Settings) error) (*Eve
 		if e.HadHold && e.Currency != before.Currency {
 			return ErrPromise.say("The currency cannot change after the first hold: buyers were shown the other one.")
 		}
+		now, line := tx.Now(), tx.Line(id)
+		if before.opened(now) && !e.opened(now) && line.Next > 1 {
+			return ErrPromise.say("The sale has opened and people have places. Pause it instead of opening it later.")
+		}
 		return e.check(o.providers)
 	})
 }
+
+// opened tells whether the opening has passed at now.
+func (s *Settings) opened(now time.Time) bool { return s.OpensAt == nil || !now.Before(*s.OpensAt) }
 
 // change runs one change of an event by staff in one transaction.
 func (o *Office) change(actor, id, act string, fn func(Tx, *Event) error) (*Event, error) {

@@ -86,6 +86,9 @@ type Tx interface {
 	RemovePlace(Place)
 	PutOrder(*Order)
 	PutReceipt(*Receipt)
+	// Settle books what became of a message: delivered or dropped, or what
+	// is to happen next.
+	Settle(outbox.Outcome)
 	// Send adds a message to the outbox.
 	Send(outbox.Message)
 	// Audit records who did what.
@@ -109,6 +112,9 @@ type Store interface {
 	Orders(event string, before uuid.UUID, n int) ([]*Order, error)
 	// Entries lists audit entries newest first, before seq (0: all), at most n.
 	Entries(before uint64, n int) ([]Entry, error)
+	// Messages lists messages of a state ("" = any) that are not delivered,
+	// by rising sequence number after one, at most n, without bodies.
+	Messages(state outbox.State, after uint64, n int) ([]outbox.Message, error)
 	// Attention lists payment facts that need a person, oldest first.
 	Attention() []*Receipt
 	// Changed returns a channel that is closed at the next commit that

@@ -151,7 +151,7 @@ func (s *Store) Load(seq uint64) (m outbox.Message, found bool, err error) {
 func (s *Store) Settle(outcomes []outbox.Outcome) error {
 	return s.Update(func(t sale.Tx) error {
 		for _, o := range outcomes {
-			t.(*tx).settled.add(o)
+			t.Settle(o)
 		}
 		return nil
 	})

@@ -441,5 +441,6 @@ func (t *tx) Keys() []*sale.Key {
 func (t *tx) PutKey(k *sale.Key)            { t.keys.put(k.Hash, k) }
 func (t *tx) RemoveKey(k *sale.Key)         { t.keys.put(k.Hash, nil) }
 func (t *tx) Send(m outbox.Message)         { t.messages.add(m) }
+func (t *tx) Settle(o outbox.Outcome)       { t.settled.add(o) }
 func (t *tx) Audit(e sale.Entry)            { t.entries.add(e) }
 func (t *tx) Flow(event string) *queue.Flow { return t.reader.Flow(event) }

@@ -54,6 +54,7 @@ var kinds = map[string]kind{
 	"no_such_order":    {http.StatusNotFound, "No such order"},
 	"no_such_provider": {http.StatusNotFound, "No such provider"},
 	"no_such_key":      {http.StatusNotFound, "No such key"},
+	"no_such_message":  {http.StatusNotFound, "No such message"},
 
 	// how it was asked
 	"bad_request":             {http.StatusBadRequest, "Bad request"},

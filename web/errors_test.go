@@ -48,6 +48,7 @@ func TestEveryRowOfTheErrorTableIsReached(t *testing.T) {
 	check(h.do("GET", "/api/v1/orders/"+nobody, "", "X-Visitor", visitor), "no_such_order")
 	check(h.do("POST", "/api/v1/payments/none/webhook", "{}"), "no_such_provider")
 	check(h.staff("DELETE", "/api/v1/admin/keys/none", ""), "no_such_key")
+	check(h.staff("POST", "/api/v1/admin/outbox/none/retry", ""), "no_such_message")
 
 	// how it was asked
 	check(h.staff("GET", "/api/v1/admin/audit?limit=0", ""), "bad_request")

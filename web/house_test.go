@@ -116,6 +116,12 @@ func (h *house) open(edit ...func(*Config)) *house {
 	h.office = sale.New(sale.Config{
 		Store: st, Secret: st.Secret(), Providers: []sale.Provider{h.till},
 		TicketCode: func(ticket uuid.UUID) string { return "code-" + ticket.String() },
+		Sinks: func(topic string) []string {
+			if topic == sale.TopicOrderPaid {
+				return []string{"https://user:secret@shop.example/hook?key=secret"}
+			}
+			return nil
+		},
 	})
 	if err := h.office.SetAdminKey(adminKey); err != nil {
 		t.Fatal(err)

@@ -16,6 +16,7 @@ import (
 
 	"github.com/labstack/echo/v4"
 
+	"foyer/outbox"
 	"foyer/sale"
 	"foyer/static"
 
@@ -60,6 +61,7 @@ var views = template.Must(template.New("").Funcs(template.FuncMap{
 	"money": formatMoney,
 	"phase": phaseWord,
 	"count": count,
+	"mask":  outbox.Mask,
 	"json": func(v any) (string, error) {
 		b, err := json.Marshal(v)
 		return string(b), err

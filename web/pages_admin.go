@@ -15,6 +15,7 @@ import (
 
 	"github.com/labstack/echo/v4"
 
+	"foyer/outbox"
 	"foyer/sale"
 	"foyer/seats"
 )
@@ -25,6 +26,7 @@ func (s *Server) adminPages(e *echo.Echo) {
 	e.POST("/admin/login", s.loginForm)
 	e.POST("/admin/logout", s.logoutForm)
 	e.POST("/admin/events", s.staffForm(s.createForm))
+	e.POST("/admin/outbox/:message", s.staffForm(s.messageForm))
 	e.GET("/admin/events/:event", s.adminEventPage)
 	e.POST("/admin/events/:event/say", s.staffForm(s.sayForm))
 	e.POST("/admin/events/:event/pace", s.staffForm(s.paceForm))
@@ -125,6 +127,7 @@ var done = map[string]string{
 	"made": "The event was made. Next: give it a plan.", "open": "The sale is open.", "pause": "The line is paused.",
 	"resume": "The line goes on.", "announce": "The message was changed.", "close": "The sale is closed.",
 	"pace": "The pace was set.", "prices": "The prices were set.", "plan": "The plan is in use.",
+	"retry": "The message is tried again.", "drop": "The message was given up.",
 }
 
 type eventForm struct {
@@ -156,12 +159,14 @@ func (s *Server) showAdmin(c echo.Context, trouble *problem, form eventForm) err
 		staffPage
 		Events    []liveRow
 		Attention []*sale.Receipt
+		Dead      []outbox.Message
 		Audit     []sale.Entry
 		Form      eventForm
 		Version   string
 	}{Form: form, Version: s.conf.Version}
 	v.page = page{Title: "Box office – Foyer", Script: "admin.js"}
 	v.Trouble = trouble
+	v.Done = done[c.QueryParam("done")]
 	v.Form.Buyers = []string{"none", "optional", "required"}
 	for _, e := range s.office.Events() {
 		live, err := s.office.Live(e.ID)
@@ -172,6 +177,9 @@ func (s *Server) showAdmin(c echo.Context, trouble *problem, form eventForm) err
 	}
 	v.Attention = s.office.Attention()
 	var err error
+	if v.Dead, err = s.office.Messages(outbox.Dead, 0, 20); err != nil {
+		return err
+	}
 	if v.Audit, err = s.office.Audit(0, 20); err != nil {
 		return err
 	}

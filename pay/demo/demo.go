@@ -93,28 +93,33 @@ func (p *Provider) Verify(h http.Header, body []byte, now time.Time) (sale.Fact,
 	case err != nil:
 		return sale.Fact{}, sale.ErrBadSignature
 	}
-	var in struct {
-		Type      string          `json:"type"`
-		PaymentID string          `json:"paymentId"`
-		OrderID   string          `json:"orderId"`
-		Amount    json.RawMessage `json:"amount"`
-		Currency  string          `json:"currency"`
-		CreatedAt time.Time       `json:"createdAt"`
-	}
-	if err := json.Unmarshal(body, &in); err != nil || in.Type == "" {
+	var in map[string]json.RawMessage // exact names, and nothing in it can make the whole unreadable
+	if err := json.Unmarshal(body, &in); err != nil || text(in["type"]) == "" {
 		return sale.Fact{}, sale.ErrBadFact
 	}
 	f := sale.Fact{
-		Provider: p.Name(), EventID: id, Kind: sale.FactKind(in.Type), PaymentID: in.PaymentID,
-		Order: in.OrderID, Currency: in.Currency, CreatedAt: in.CreatedAt,
+		Provider: p.Name(), EventID: id, Kind: sale.FactKind(text(in["type"])), PaymentID: text(in["paymentId"]),
+		Order: text(in["orderId"]), Currency: text(in["currency"]),
 	}
-	if f.Amount, err = strconv.ParseInt(string(in.Amount), 10, 64); err != nil || in.Amount[0] == '+' {
-		f.Amount, f.Odd = 0, clip(string(in.Amount))
+	f.CreatedAt, _ = time.Parse(time.RFC3339, text(in["createdAt"])) // for people only
+	raw := string(in["amount"])
+	if f.Amount, err = strconv.ParseInt(raw, 10, 64); err != nil {
+		f.Amount, f.Odd = 0, clip(raw)
 		if f.Odd == "" {
 			f.Odd = "nothing"
 		}
 	}
 	return f, nil
+}
+
+// text reads a JSON string; anything else is given as it stands, so that a
+// person can see it.
+func text(raw json.RawMessage) string {
+	var s string
+	if json.Unmarshal(raw, &s) != nil {
+		s = string(raw)
+	}
+	return clip(s)
 }
 
 func clip(s string) string {

@@ -48,7 +48,7 @@ func (s *settings) bind(f *flag.FlagSet) {
 	f.IntVar(&s.RateLimit, "rate-limit", 2500, "`NUMBER` of new visitors, and of joins, that one address may make per second, with bursts of four times that; 0 is no limit")
 	f.DurationVar(&s.Tick, "tick", time.Second, "`DURATION` between two looks at who may come in")
 	f.BoolVar(&s.LogRequests, "log-requests", true, "write one JSON line per request to the log (standard error)")
-	f.BoolVar(&s.HTTP2, "http2", true, "offer HTTP/2 without TLS (h2c) to proxies beside HTTP/1.1")
+	f.BoolVar(&s.HTTP2, "http2", false, "offer HTTP/2 without TLS (h2c) to proxies beside HTTP/1.1")
 }
 
 // secretHelp is the part of the manual about what has no flag.

@@ -238,6 +238,7 @@ func (h *house) server(handler http.Handler) *http.Server {
 func (h *house) start(ctx context.Context) {
 	h.loops.Go(func() { h.lines.flushing(ctx) })
 	h.loops.Go(func() { h.admitting(ctx) })
+	h.loops.Go(func() { h.tidying(ctx) })
 	h.loops.Go(func() {
 		if err := h.relay.Run(ctx); err != nil {
 			h.log.Warn("outbox", "error", err.Error())
@@ -270,6 +271,22 @@ func (h *house) shut() error {
 	h.log.Info("closed")
 	h.lines.flush()
 	return err
+}
+
+// tidying forgets, once an hour, what nobody will ask for again.
+func (h *house) tidying(ctx context.Context) {
+	hour := time.NewTicker(time.Hour)
+	defer hour.Stop()
+	for {
+		if err := h.office.Tidy(); err != nil {
+			h.log.Warn("tidy", "error", err.Error())
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-hour.C:
+		}
+	}
 }
 
 // admitting looks at every event once per tick, and sooner when only the pace

@@ -6,6 +6,9 @@ import "time"
 // still be told apart from a forged one.
 const keepEnded = 15 * time.Minute
 
+// offAtOnce bounds how many turns one tick gives where there is no pace.
+const offAtOnce = 5000
+
 // tidyAtOnce bounds how many remembered places one tick forgets.
 const tidyAtOnce = 2000
 
@@ -58,7 +61,7 @@ func (o *Office) admit(tx Tx, e *Event) (more bool) {
 	}
 	n := min(room(tx, e, line), line.Waiting)
 	if e.Line == "off" {
-		n = line.Waiting
+		n = min(line.Waiting, offAtOnce)
 	}
 	if n <= 0 {
 		return true

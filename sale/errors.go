@@ -50,6 +50,7 @@ var (
 	ErrSeatsTaken    = &Refusal{Code: "seats_taken", Detail: "Somebody else has these seats. Choose others."}
 	ErrNotEnough     = &Refusal{Code: "not_enough_seats", Detail: "There are not that many free seats of this kind."}
 	ErrTurnInUse     = &Refusal{Code: "turn_in_use", Detail: "A payment is running for your order. Finish or cancel it first."}
+	ErrTooManyHolds  = &Refusal{Code: "too_many_requests", Detail: "You have changed your seats too often in this turn. Pay for the ones you hold, or join the line again."}
 	ErrTooMany       = &Refusal{Code: "too_many_seats", Detail: "That is more seats than one order may have."}
 	ErrNoSeats       = &Refusal{Code: "no_seats", Detail: "Name at least one seat."}
 	ErrDuplicate     = &Refusal{Code: "duplicate_seats", Detail: "Name each seat once."}
@@ -69,7 +70,7 @@ var (
 	ErrBadEvent      = &Refusal{Code: "bad_event", Detail: "The event cannot be like that."}
 	ErrPromise       = &Refusal{Code: "promise_made", Detail: "That would break a promise already made."}
 	ErrSeatsInUse    = &Refusal{Code: "seats_in_use", Detail: "The new plan drops seats that are held or sold."}
-	ErrEventInUse    = &Refusal{Code: "event_in_use", Detail: "People have places or orders in this event. Close it instead."}
+	ErrEventInUse    = &Refusal{Code: "event_in_use", Detail: "People have places or had orders in this event. Close it instead."}
 	ErrNoSuchMessage = &Refusal{Code: "no_such_message", Detail: "No message with this id waits or is dead; it was delivered, dropped or never was."}
 	ErrBadKey        = &Refusal{Code: "bad_key", Detail: "A key needs a role (admin, boxoffice, door or shop) and a name of at most 100 characters."}
 	ErrNoSuchKey     = &Refusal{Code: "no_such_key", Detail: "There is no key with this id."}

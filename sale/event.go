@@ -1,6 +1,8 @@
 package sale
 
 import (
+	"maps"
+	"slices"
 	"time"
 )
 
@@ -19,6 +21,18 @@ type Settings struct {
 	Rules     Rules            `json:"rules"`
 	Prices    map[string]int64 `json:"prices"` // category -> minor units
 	Providers []string         `json:"providers"`
+}
+
+// clone copies the settings so that nothing is shared with the original.
+func (s Settings) clone() Settings {
+	s.Prices, s.Providers = maps.Clone(s.Prices), slices.Clone(s.Providers)
+	for _, t := range []**time.Time{&s.StartsAt, &s.OpensAt, &s.ClosesAt} {
+		if *t != nil {
+			at := **t
+			*t = &at
+		}
+	}
+	return s
 }
 
 // Rules are the numbers of an event. Times are whole seconds.

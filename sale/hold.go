@@ -26,33 +26,41 @@ type holdPlan struct {
 // get more time, and no chain of holds outlives the turn by more than one
 // holdSeconds. The refusals, in this order: token, shape of the wish, unknown
 // seats, a running payment, taken seats (with exactly the lost ones).
-func (o *Office) Hold(r HoldRequest) (*OrderView, error) {
-	var choice []int
-	err := o.store.View(func(rd Reader) error { // a refusal costs no commit
-		h, err := o.planHold(rd, r, nil)
-		if err == nil {
-			choice = h.seats
-		}
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	var v *OrderView
-	err = o.store.Update(func(tx Tx) error {
-		h, err := o.planHold(tx, r, choice)
-		if err != nil {
+func (o *Office) Hold(r HoldRequest) (v *OrderView, err error) {
+	for range bestTries {
+		var found *holdPlan
+		err = o.store.View(func(rd Reader) error { // a refusal costs no commit, a search none of the writer's time
+			found, err = o.planHold(rd, r, nil)
 			return err
+		})
+		if err != nil {
+			return nil, err
 		}
-		v = o.view(tx, o.hold(tx, h))
-		return nil
-	})
-	return v, err
+		err = o.store.Update(func(tx Tx) error {
+			h, err := o.planHold(tx, r, found)
+			if err == nil {
+				v = o.view(tx, o.hold(tx, h))
+			}
+			return err
+		})
+		if !errors.Is(err, errOutrun) {
+			return v, err
+		}
+	}
+	return nil, ErrSeatsTaken.say("Others were quicker each time. Try again.")
 }
 
-// planHold decides. choice are seats found before for a "best" wish; they are
-// taken when they are still free.
-func (o *Office) planHold(r Reader, w HoldRequest, choice []int) (*holdPlan, error) {
+// bestTries is how often the best seats are looked for again when somebody else
+// was quicker.
+const bestTries = 8
+
+// errOutrun tells that the best seats found before are not free any more.
+var errOutrun = errors.New("sale: somebody was quicker")
+
+// planHold decides. found is what was decided a moment before: the seats of a
+// "best" wish are looked for when it is nil, and otherwise taken from it or, if
+// they are gone, refused with errOutrun.
+func (o *Office) planHold(r Reader, w HoldRequest, found *holdPlan) (*holdPlan, error) {
 	h := &holdPlan{}
 	if err := o.checkTurn(r, w, h); err != nil {
 		return nil, err
@@ -65,7 +73,7 @@ func (o *Office) planHold(r Reader, w HoldRequest, choice []int) (*holdPlan, err
 	}
 	h.plan = r.Plan(w.Event)
 	if w.Best {
-		return h, h.chooseBest(r, w, choice)
+		return h, h.chooseBest(r, w, found)
 	}
 	if err := h.chooseNamed(w.Seats); err != nil {
 		return nil, err
@@ -105,6 +113,9 @@ func (o *Office) checkTurn(r Reader, w HoldRequest, h *holdPlan) error {
 		if !r.Now().Before(latest(e, p)) {
 			return ErrTokenExpired.say("Your turn is over. You may still pay for the seats you hold, but not choose others.")
 		}
+		if p.Turn.Holds >= maxHolds {
+			return ErrTooManyHolds
+		}
 		h.event, h.place = e, p
 		if stored.Turn.State == TurnClaimed && p.Turn.State == TurnReady { // his own hold is over and no sweep came by
 			if own, ok := r.Order(stored.Turn.Order); ok && own.Lapsed(r.Now()) {
@@ -119,6 +130,10 @@ func (o *Office) checkTurn(r Reader, w HoldRequest, h *holdPlan) error {
 	}
 	return ErrNotAdmitted
 }
+
+// maxHolds bounds the holds of one turn: nobody changes his mind so often, and
+// each leaves an order on disk.
+const maxHolds = 1000
 
 // latest is the time at which every chain of holds of one turn is over.
 func latest(e *Event, p Place) time.Time {
@@ -199,7 +214,7 @@ func (h *holdPlan) checkFree(r Reader) error {
 	return nil
 }
 
-func (h *holdPlan) chooseBest(r Reader, w HoldRequest, choice []int) error {
+func (h *holdPlan) chooseBest(r Reader, w HoldRequest, found *holdPlan) error {
 	if h.plan == nil || w.Category != "" && !h.plan.HasCategory(w.Category) {
 		return ErrNoSuchSeat.say("The house has no seats of this category.")
 	}
@@ -213,13 +228,17 @@ func (h *holdPlan) chooseBest(r Reader, w HoldRequest, choice []int) error {
 		_, keeps := h.holder(r, i)
 		return !keeps
 	}
-	if choice == nil || slices.ContainsFunc(choice, func(i int) bool { return i >= h.plan.Len() || !free(i) }) {
-		choice = seats.Best(h.plan, w.Count, w.Category, free)
+	switch {
+	case found == nil:
+		h.seats = seats.Best(h.plan, w.Count, w.Category, free)
+	case found.plan == h.plan && !slices.ContainsFunc(found.seats, func(i int) bool { return !free(i) }):
+		h.seats = slices.Clone(found.seats)
+	default:
+		return errOutrun
 	}
-	if choice == nil {
+	if h.seats == nil {
 		return ErrNotEnough
 	}
-	h.seats = slices.Clone(choice)
 	slices.Sort(h.seats)
 	return h.checkFree(r)
 }
@@ -244,14 +263,18 @@ func (o *Office) hold(tx Tx, h *holdPlan) *Order {
 		n.HoldExpiresAt = last
 	}
 	if h.old != nil && h.old.Has(now) {
-		if n.sharesSeats(h.old) && h.old.HoldExpiresAt.Before(n.HoldExpiresAt) {
-			n.HoldExpiresAt, n.Extended = h.old.HoldExpiresAt, h.old.Extended
+		if n.sharesSeats(h.old) {
+			n.Extended = h.old.Extended
+			if h.old.Extended || h.old.HoldExpiresAt.Before(n.HoldExpiresAt) {
+				n.HoldExpiresAt = h.old.HoldExpiresAt
+			}
 		}
 		o.cancelOrder(tx, h.old)
 	}
 	tx.PutOrder(n)
 	p := h.place
 	p.Turn.State, p.Turn.Order, p.Turn.PickedUp = TurnClaimed, n.ID, true
+	p.Turn.Holds++
 	tx.PutPlace(p)
 	if !h.event.HadHold {
 		e := *h.event
@@ -308,6 +331,7 @@ func (o *Office) cancelOrder(tx Tx, order *Order) *Order {
 	n.Status = Cancelled
 	n.UpdatedAt = tx.Now()
 	tx.PutOrder(n)
+	o.recount(tx, n)
 	return n
 }
 

@@ -90,9 +90,6 @@ type Confirmed struct {
 // Claims tells whether the order, as stored, has a claim on its seats.
 func (s OrderStatus) Claims() bool { return s == Pending || s == Paying || s == Paid }
 
-// Money tells whether money came for the order, whatever became of it.
-func (s OrderStatus) Money() bool { return s == Paid || s == RefundDue || s == Refunded }
-
 // Open tells whether the order still waits for money.
 func (s OrderStatus) Open() bool { return s == Pending || s == Paying }
 

@@ -46,6 +46,8 @@ func (o *Office) Pay(ctx context.Context, visitor, order uuid.UUID, provider str
 	if done != nil {
 		return *done, nil
 	}
+	ctx, cancel := context.WithTimeout(ctx, startTime)
+	defer cancel()
 	started, err := o.providers[provider].Start(ctx, req)
 	if err != nil {
 		o.paymentNotStarted(order, req.Attempt)
@@ -57,13 +59,31 @@ func (o *Office) Pay(ctx context.Context, visitor, order uuid.UUID, provider str
 			return ErrNoSuchOrder
 		}
 		n = n.clone()
-		if i := n.attempt(req.Attempt); i >= 0 && n.Payments[i].ID == "" {
-			n.Payments[i].ID, n.Payments[i].RedirectURL = started.ID, started.RedirectURL
+		if n.named(req.Attempt, started, tx.Now()) {
 			tx.PutOrder(n)
 		}
 		return nil
 	})
 	return StartedPay{RedirectURL: started.RedirectURL, PayBy: req.PayBy, PaymentID: started.ID}, err
+}
+
+// startTime is how long a provider may take to open a payment.
+const startTime = 10 * time.Second
+
+// named writes a provider's answer into an attempt. A second call for the same
+// attempt may have failed meanwhile and given the order back: the buyer has a
+// page to pay at all the same, so the payment runs.
+func (o *Order) named(attempt uuid.UUID, s StartedPayment, now time.Time) (changed bool) {
+	i := o.attempt(attempt)
+	if i < 0 || o.Payments[i].ID != "" {
+		return false
+	}
+	p := &o.Payments[i]
+	p.ID, p.RedirectURL = s.ID, s.RedirectURL
+	if p.State == PaymentFailed && i == len(o.Payments)-1 && o.Status == Pending && !o.Lapsed(now) {
+		p.State, o.Status = PaymentStarted, Paying
+	}
+	return true
 }
 
 // beginPayment decides and writes down a new attempt, or finds the running one.

@@ -24,6 +24,7 @@ type Turn struct {
 	AsideAt   time.Time // when nobody came
 	EndedAt   time.Time // when it became CONSUMED, EXPIRED, REVOKED or LEFT
 	Order     uuid.UUID // the order that claims or last claimed it
+	Holds     uint16    // holds made with it so far
 }
 
 // TurnState is where a turn stands. The empty state means: still in the line.

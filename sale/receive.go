@@ -110,12 +110,15 @@ func (o *Office) moneyCame(tx Tx, n *Order, f Fact, rc *Receipt) {
 // about a newer one.
 func (o *Office) moneyFailed(tx Tx, n *Order, f Fact, rc *Receipt) {
 	i := n.payment(f)
+	if i < 0 {
+		i = n.unnamed(f)
+	}
 	if i < 0 || n.Payments[i].State != PaymentStarted {
 		rc.ignore("No such payment is running.")
 		return
 	}
 	n = n.clone()
-	n.Payments[i].State = PaymentFailed
+	n.Payments[i].State, n.Payments[i].ID = PaymentFailed, f.PaymentID
 	n.UpdatedAt = tx.Now()
 	if n.Status == Paying && i == len(n.Payments)-1 {
 		n.Status = Pending

@@ -125,9 +125,7 @@ func (o *Office) CreateEvent(actor string, s Settings) (*Event, error) {
 // have joined since.
 func (o *Office) ChangeEvent(actor, id string, edit func(*Settings) error) (*Event, error) {
 	return o.change(actor, id, "event.change", func(tx Tx, e *Event) error {
-		before := e.Settings
-		e.Prices = maps.Clone(e.Prices)
-		e.Providers = slices.Clone(e.Providers)
+		before := e.Settings.clone()
 		if err := edit(&e.Settings); err != nil {
 			return err
 		}
@@ -157,6 +155,7 @@ func (o *Office) change(actor, id, act string, fn func(Tx, *Event) error) (*Even
 			return ErrNoSuchEvent
 		}
 		c := *old
+		c.Settings = old.Settings.clone() // edit may write through what it points to
 		if err := fn(tx, &c); err != nil {
 			return err
 		}
@@ -229,15 +228,15 @@ func (o *Office) speak(actor, id, act, message string, fn func(*Event)) (*Event,
 	})
 }
 
-// RemoveEvent forgets an event that nobody waits for, holds seats of or has ever
-// paid for ([ErrEventInUse]).
+// RemoveEvent forgets an event that nobody waits for and that never had an order
+// ([ErrEventInUse]): orders, late money and links go on referring to it.
 func (o *Office) RemoveEvent(actor, id string) error {
 	return o.store.Update(func(tx Tx) error {
 		e, ok := tx.Event(id)
 		if !ok {
 			return ErrNoSuchEvent
 		}
-		if line := tx.Line(id); line.Waiting+line.Active+line.Money > 0 {
+		if line := tx.Line(id); e.HadHold || line.Waiting+line.Active > 0 {
 			return ErrEventInUse
 		}
 		for range tx.Turns(id) {

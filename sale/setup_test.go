@@ -204,31 +204,53 @@ func TestEventInUseIsNotRemoved(t *testing.T) {
 	})
 }
 
-func TestEventThatOwesMoneyIsNotRemoved(t *testing.T) {
+func TestEventThatHadAHoldIsNotRemoved(t *testing.T) {
 	play(t, nil, func(h *house) {
-		ann, bob := h.buyer(), h.buyer()
+		ann := h.buyer()
 		ann.hold("A-1")
-		h.at(121 * sec)
-		bob.hold("A-1")
-		h.says("e1", sale.FactSucceeded, "p", ann.order, 4250)
-		h.orderIs(ann.order, sale.RefundDue)
 		h.ok(ann.leave())
-		h.ok(bob.leave())
 		h.refused(h.RemoveEvent("staff", gala), sale.ErrEventInUse)
 		h.restart()
 		h.refused(h.RemoveEvent("staff", gala), sale.ErrEventInUse)
 	})
 }
 
-func TestLateMoneyForARemovedEventIsARefundDue(t *testing.T) {
+func TestRefusedChangeChangesNothing(t *testing.T) {
+	play(t, func(s *sale.Settings) {
+		at := time.Now().Add(time.Hour)
+		s.OpensAt = &at
+	}, func(h *house) {
+		_, err := h.ChangeEvent("staff", gala, func(s *sale.Settings) error {
+			*s.OpensAt = h.began.Add(-time.Hour) // as a JSON decoder does
+			s.Prices["Stalls"] = 1
+			s.Providers[0] = "nobody"
+			s.Name = ""
+			return nil
+		})
+		h.refused(err, sale.ErrBadEvent)
+		e, phase, err := h.Event(gala)
+		h.ok(err)
+		if phase != sale.PhaseLobby || e.Prices["Stalls"] != 4250 || e.Providers[0] == "nobody" {
+			h.Errorf("after the refusal the event is %s with %v and %v", phase, e.Prices, e.Providers)
+		}
+	})
+}
+
+func TestHouseIsSoldOutOnceAHeldSeatWithoutAPriceIsFree(t *testing.T) {
 	play(t, nil, func(h *house) {
-		ann := h.buyer()
-		ann.hold("A-1")
-		h.ok(ann.leave())
-		h.ok(h.RemoveEvent("staff", gala))
-		h.says("e1", sale.FactSucceeded, "p", ann.order, 4250)
-		h.restart()
-		h.orderIs(ann.order, sale.RefundDue)
+		ann, bob := h.buyer(), h.buyer()
+		ann.hold("B-1") // of the Balcony
+		bob.hold("A-1")
+		_, err := h.ChangeEvent("staff", gala, func(s *sale.Settings) error {
+			delete(s.Prices, "Balcony")
+			return nil
+		})
+		h.ok(err)
+		left := h.status().SeatsLeft
+		h.ok(h.Release(ann.id, ann.order))
+		if got := h.status().SeatsLeft; got != left-1 {
+			h.Errorf("%d seats are left, want %d: nobody can buy the one given back", got, left-1)
+		}
 	})
 }
 

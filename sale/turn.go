@@ -1,6 +1,9 @@
 package sale
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // call gives a place its turn.
 func call(e *Event, p Place, now time.Time, present bool) Place {
@@ -64,7 +67,20 @@ func (o *Office) expire(tx Tx, order *Order) {
 	n.Status = Expired
 	n.UpdatedAt = tx.Now()
 	tx.PutOrder(n)
+	o.recount(tx, n)
 	o.send(tx, TopicOrderExpired, orderKey(n), orderDoc(n))
+}
+
+// recount counts the seats on sale again when an order gives back seats that
+// have lost their price meanwhile.
+func (o *Office) recount(tx Tx, order *Order) {
+	e, ok := tx.Event(order.Event)
+	if !ok || !slices.ContainsFunc(order.Seats, func(s OrderSeat) bool { _, priced := e.Prices[s.Category]; return !priced }) {
+		return
+	}
+	c := *e
+	c.Sellable = sellable(tx, e, tx.Plan(e.ID))
+	tx.PutEvent(&c)
 }
 
 // unclaim gives a turn back after its order ended without money.

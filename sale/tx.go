@@ -57,7 +57,6 @@ type Line struct {
 	Active  int    // turns READY or CLAIMED as stored
 	Next    uint64 // the number the next join gets
 	Sold    int    // seats in PAID orders
-	Money   int    // orders that money came for: PAID, REFUND_DUE, REFUNDED
 }
 
 // Tx is one write transaction. Nothing it writes is seen by others before the
@@ -112,6 +111,11 @@ type Store interface {
 	Orders(event string, before uuid.UUID, n int) ([]*Order, error)
 	// Entries lists audit entries newest first, before seq (0: all), at most n.
 	Entries(before uint64, n int) ([]Entry, error)
+	// RefundsDue lists the orders whose money must go back, oldest first.
+	RefundsDue() []*Order
+	// ForgetOrders drops orders that came to nothing before a time, a few
+	// thousand at once; more tells that there are others.
+	ForgetOrders(before time.Time) (more bool, err error)
 	// Messages lists messages of a state ("" = any) that are not delivered,
 	// by rising sequence number after one, at most n, without bodies.
 	Messages(state outbox.State, after uint64, n int) ([]outbox.Message, error)
@@ -126,7 +130,7 @@ type Store interface {
 type Entry struct {
 	Seq    uint64    `json:"seq"` // given by the store
 	At     time.Time `json:"at"`
-	Actor  string    `json:"actor"` // "staff:<key id>", "visitor", "provider:demo", "house"
+	Actor  string    `json:"actor"` // "staff:<key id>", "command line", "house"
 	Event  string    `json:"event,omitempty"`
 	Act    string    `json:"act"` // "event.open"
 	Detail string    `json:"detail,omitempty"`

@@ -76,6 +76,37 @@ func (o *Office) Orders(event string, before uuid.UUID, n int) ([]*OrderView, er
 	return views, nil
 }
 
+// RefundsDue lists the orders of all events whose money must go back, oldest first.
+func (o *Office) RefundsDue() (views []*OrderView) {
+	due := o.store.RefundsDue()
+	_ = o.store.View(func(r Reader) error {
+		for _, n := range due {
+			views = append(views, o.view(r, n))
+		}
+		return nil
+	})
+	return views
+}
+
+// keepClosed is how long an order that came to nothing is kept: longer than any
+// provider repeats its events.
+const keepClosed = 30 * 24 * time.Hour
+
+// Tidy forgets orders that came to nothing long ago.
+func (o *Office) Tidy() error {
+	var before time.Time
+	_ = o.store.View(func(r Reader) error {
+		before = r.Now().Add(-keepClosed)
+		return nil
+	})
+	for {
+		more, err := o.store.ForgetOrders(before)
+		if err != nil || !more {
+			return err
+		}
+	}
+}
+
 // Attention lists the payment facts that a person must decide, oldest first.
 func (o *Office) Attention() []*Receipt { return o.store.Attention() }
 
@@ -130,6 +161,7 @@ type Status struct {
 	Waiting   int
 	Active    int
 	SeatsLeft int // not sold: free or held
+	Sold      int // seats in PAID orders
 	SoldOut   bool
 	Message   string
 	OpensAt   *time.Time
@@ -153,7 +185,7 @@ func status(r Reader, e *Event) Status {
 	l := r.Line(e.ID)
 	return Status{
 		Phase: e.Phase(r.Now(), l.Sold), Frontier: r.Frontier(e.ID), Pace: e.Rules.AdmitPerSecond, Waiting: l.Waiting,
-		Active: l.Active, SeatsLeft: max(0, e.Sellable-l.Sold), SoldOut: e.Sellable > 0 && l.Sold >= e.Sellable,
+		Active: l.Active, SeatsLeft: max(0, e.Sellable-l.Sold), Sold: l.Sold, SoldOut: e.Sellable > 0 && l.Sold >= e.Sellable,
 		Message: e.Message, OpensAt: e.OpensAt, Now: r.Now(),
 	}
 }

@@ -18,6 +18,7 @@ type calledPlace struct {
 	number                            uint64
 	calledAt, expires, aside, endedAt int64
 	order                             uuid.UUID
+	holds                             uint16
 	state                             uint8 // index into turnCodes
 	pickedUp                          bool
 }
@@ -26,7 +27,7 @@ func (c calledPlaces) put(p sale.Place) {
 	t := &p.Turn
 	c[p.Visitor] = calledPlace{
 		number: p.Number, calledAt: millis(t.CalledAt), expires: millis(t.ExpiresAt), aside: millis(t.AsideAt),
-		endedAt: millis(t.EndedAt), order: t.Order, state: turnCode(t.State), pickedUp: t.PickedUp,
+		endedAt: millis(t.EndedAt), order: t.Order, state: turnCode(t.State), pickedUp: t.PickedUp, holds: t.Holds,
 	}
 }
 
@@ -37,7 +38,7 @@ func (c calledPlaces) get(event string, visitor uuid.UUID) (sale.Place, bool) {
 	}
 	return sale.Place{Event: event, Number: r.number, Visitor: visitor, Turn: sale.Turn{
 		State: turnCodes[r.state], CalledAt: moment(r.calledAt), ExpiresAt: moment(r.expires), AsideAt: moment(r.aside),
-		EndedAt: moment(r.endedAt), PickedUp: r.pickedUp, Order: r.order,
+		EndedAt: moment(r.endedAt), PickedUp: r.pickedUp, Order: r.order, Holds: r.holds,
 	}}, true
 }
 

@@ -152,6 +152,11 @@ func (t *tx) orderRows() (open, closed *rows) {
 		closed.put(orderKey(id), encodeJSON(o))
 		open.del(orderKey(id))
 	}
+	for _, id := range t.forgotten.batch {
+		if _, written := t.orders.batch[id]; !written {
+			closed.del(orderKey(id))
+		}
+	}
 	return open, closed
 }
 

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/google/uuid"
 	bolt "go.etcd.io/bbolt"
@@ -74,6 +75,50 @@ func (s *Store) Entries(before uint64, n int) (found []sale.Entry, err error) {
 		return nil
 	})
 	return found, err
+}
+
+// RefundsDue lists the orders whose money must go back, oldest first.
+func (s *Store) RefundsDue() []*sale.Order {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	var due []*sale.Order
+	for _, o := range s.mem.orders {
+		if o.Status == sale.RefundDue {
+			due = append(due, o)
+		}
+	}
+	slices.SortFunc(due, func(a, b *sale.Order) int { return bytes.Compare(a.ID[:], b.ID[:]) })
+	return due
+}
+
+// forgetAtOnce bounds the rows that one commit drops.
+const forgetAtOnce = 2000
+
+// ForgetOrders drops orders that came to nothing, made before a time: their ids
+// rise with time, so they lie at the front.
+func (s *Store) ForgetOrders(before time.Time) (more bool, err error) {
+	var old []uuid.UUID
+	err = s.db.View(func(tx *bolt.Tx) error {
+		c := tx.Bucket(bucketClosed).Cursor()
+		for k, _ := c.First(); len(k) == 16 && len(old) < forgetAtOnce; k, _ = c.Next() {
+			id := uuid.UUID(k)
+			if sec, nsec := id.Time().UnixTime(); !time.Unix(sec, nsec).Before(before) {
+				break
+			}
+			old = append(old, id)
+		}
+		return nil
+	})
+	if err != nil || len(old) == 0 {
+		return false, err
+	}
+	err = s.Update(func(t sale.Tx) error {
+		for _, id := range old {
+			t.(*tx).forgotten.add(id)
+		}
+		return nil
+	})
+	return len(old) == forgetAtOnce, err
 }
 
 // Attention lists the payment facts that a person must decide, oldest first.

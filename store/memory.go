@@ -58,9 +58,9 @@ type eventMemory struct {
 
 // tally are an event's counts.
 type tally struct {
-	waiting, active, sold, money int
-	next                         uint64 // the number of the next join
-	frontier                     uint64 // one more than the highest number ever called
+	waiting, active, sold int
+	next                  uint64 // the number of the next join
+	frontier              uint64 // one more than the highest number ever called
 }
 
 type endedPlace struct {
@@ -216,7 +216,7 @@ func (r *reader) Line(event string) sale.Line {
 }
 
 func (t tally) line() sale.Line {
-	return sale.Line{Waiting: t.waiting, Active: t.active, Next: t.next, Sold: t.sold, Money: t.money}
+	return sale.Line{Waiting: t.waiting, Active: t.active, Next: t.next, Sold: t.sold}
 }
 
 func (r *reader) Rank(event string, number uint64) int {

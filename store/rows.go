@@ -57,11 +57,11 @@ var turnCodes = []sale.TurnState{
 }
 
 const (
-	placeWaiting = 1 + 16                      // state, visitor
-	placeCalled  = placeWaiting + 4*8 + 1 + 16 // four times, picked up, order
+	placeWaiting = 1 + 16                          // state, visitor
+	placeCalled  = placeWaiting + 4*8 + 1 + 16 + 2 // four times, picked up, order, holds
 )
 
-// encodePlace writes a waiting place in 17 bytes and one with a turn in 66.
+// encodePlace writes a waiting place in 17 bytes and one with a turn in 68.
 func encodePlace(p sale.Place) []byte {
 	b := make([]byte, 0, placeCalled)
 	b = append(b, turnCode(p.Turn.State))
@@ -77,7 +77,8 @@ func encodePlace(p sale.Place) []byte {
 		picked = 1
 	}
 	b = append(b, picked)
-	return append(b, p.Turn.Order[:]...)
+	b = append(b, p.Turn.Order[:]...)
+	return binary.BigEndian.AppendUint16(b, p.Turn.Holds)
 }
 
 var errDamaged = errors.New("damaged row")
@@ -98,6 +99,7 @@ func decodePlace(event string, number uint64, b []byte) (sale.Place, error) {
 	}
 	p.Turn.PickedUp = b[32] == 1
 	copy(p.Turn.Order[:], b[33:])
+	p.Turn.Holds = binary.BigEndian.Uint16(b[49:])
 	return p, nil
 }
 

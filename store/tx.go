@@ -17,77 +17,10 @@ import (
 	"foyer/seats"
 )
 
-// shadow holds what a batch has written of one kind over what is committed:
-// own by the function that runs, batch by those before it.
-type shadow[K comparable, V any] struct{ own, batch map[K]V }
-
-func newShadow[K comparable, V any]() shadow[K, V] {
-	return shadow[K, V]{own: map[K]V{}, batch: map[K]V{}}
-}
-
-func (s *shadow[K, V]) get(k K) (V, bool) {
-	if v, ok := s.own[k]; ok {
-		return v, true
-	}
-	v, ok := s.batch[k]
-	return v, ok
-}
-
-func (s *shadow[K, V]) put(k K, v V) { s.own[k] = v }
-
-func (s *shadow[K, V]) keep() {
-	maps.Copy(s.batch, s.own)
-	clear(s.own)
-}
-
-func (s *shadow[K, V]) drop() { clear(s.own) }
-
-// all yields everything that get would find.
-func (s *shadow[K, V]) all() iter.Seq2[K, V] {
-	return func(yield func(K, V) bool) {
-		for k, v := range s.own {
-			if !yield(k, v) {
-				return
-			}
-		}
-		for k, v := range s.batch {
-			if _, newer := s.own[k]; !newer && !yield(k, v) {
-				return
-			}
-		}
-	}
-}
-
-func (s *shadow[K, V]) reset() {
-	clear(s.own)
-	clear(s.batch)
-}
-
-// layer is what all shadows have in common.
-type layer interface {
-	keep()
-	drop()
-	reset()
-}
-
 // placeWrite is a place as written; gone marks one that was removed.
 type placeWrite struct {
 	place sale.Place
 	gone  bool
-}
-
-// list is an append-only shadow.
-type list[V any] struct{ own, batch []V }
-
-func (l *list[V]) add(v V) { l.own = append(l.own, v) }
-func (l *list[V]) keep() {
-	l.batch = append(l.batch, l.own...)
-	l.own = l.own[:0]
-}
-func (l *list[V]) drop() { l.own = l.own[:0] }
-func (l *list[V]) reset() {
-	clear(l.batch) // let bodies go
-	l.own, l.batch = l.own[:0], l.batch[:0]
 }
 
 // tx is the write transaction: a reader of the committed memory under the
@@ -95,21 +28,22 @@ func (l *list[V]) reset() {
 // every batch.
 type tx struct {
 	reader
-	events   shadow[string, *sale.Event] // nil: removed
-	plans    shadow[string, *seats.Plan]
-	places   shadow[placeKey, placeWrite]
-	tallies  shadow[string, tally]
-	called   shadow[string, int] // turns given in this batch
-	orders   shadow[uuid.UUID, *sale.Order]
-	holders  shadow[seatKey, *sale.Order] // nil: given back
-	receipts shadow[receiptKey, *sale.Receipt]
-	keys     shadow[sale.KeyHash, *sale.Key] // nil: removed
-	ordinals shadow[struct{}, uint32]
-	removed  list[*sale.Event]
-	messages list[outbox.Message]
-	entries  list[sale.Entry]
-	settled  list[outbox.Outcome]
-	layers   []layer
+	events    shadow[string, *sale.Event] // nil: removed
+	plans     shadow[string, *seats.Plan]
+	places    shadow[placeKey, placeWrite]
+	tallies   shadow[string, tally]
+	called    shadow[string, int] // turns given in this batch
+	orders    shadow[uuid.UUID, *sale.Order]
+	holders   shadow[seatKey, *sale.Order] // nil: given back
+	receipts  shadow[receiptKey, *sale.Receipt]
+	keys      shadow[sale.KeyHash, *sale.Key] // nil: removed
+	ordinals  shadow[struct{}, uint32]
+	removed   list[*sale.Event]
+	messages  list[outbox.Message]
+	entries   list[sale.Entry]
+	settled   list[outbox.Outcome]
+	forgotten list[uuid.UUID] // closed orders
+	layers    []layer
 
 	random  [4096]byte // unused random bytes from the front
 	unused  []byte
@@ -128,7 +62,7 @@ func newTx(s *Store) *tx {
 	}
 	t.layers = []layer{
 		&t.events, &t.plans, &t.places, &t.tallies, &t.called, &t.orders, &t.holders, &t.receipts, &t.keys,
-		&t.ordinals, &t.removed, &t.messages, &t.entries, &t.settled,
+		&t.ordinals, &t.removed, &t.messages, &t.entries, &t.settled, &t.forgotten,
 	}
 	return t
 }
@@ -156,7 +90,7 @@ func (t *tx) reset() {
 // dirty tells whether the batch wrote anything.
 func (t *tx) dirty() bool {
 	return len(t.events.batch)+len(t.plans.batch)+len(t.places.batch)+len(t.orders.batch)+len(t.receipts.batch)+len(t.ordinals.batch)+
-		len(t.keys.batch)+len(t.removed.batch)+len(t.messages.batch)+len(t.entries.batch)+len(t.settled.batch) > 0
+		len(t.keys.batch)+len(t.removed.batch)+len(t.messages.batch)+len(t.entries.batch)+len(t.settled.batch)+len(t.forgotten.batch) > 0
 }
 
 // NewID makes a UUID of version 7 (RFC 9562): milliseconds, then a counter that
@@ -300,9 +234,6 @@ func (n *tally) count(p sale.Place, by int) {
 func (n *tally) countOrder(o *sale.Order, by int) {
 	if o.Status == sale.Paid {
 		n.sold += by * len(o.Seats)
-	}
-	if o.Status.Money() {
-		n.money += by
 	}
 }
 

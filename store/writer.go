@@ -199,7 +199,7 @@ func (s *Store) commit(t *tx) error {
 	}
 	final := !mayRecover(err)
 	if final {
-		err = fmt.Errorf("the disk did not confirm a write: %w; run foyer check on the file, then start foyer again", err)
+		err = fmt.Errorf("the disk did not confirm a write: %w; start foyer again; it reads the whole file before it opens it", err)
 	}
 	s.health.set(err, final)
 	s.log.Error("commit failed", "error", err.Error(), "final", final)

@@ -12,12 +12,14 @@ import (
 )
 
 // crowd are the demo's simulated people: they wait, come when called, look
-// around, and a few buy. As people leave, others come to the end of the line.
+// around, and a few buy while more than half of the house is left. As people
+// leave, others come to the end of the line.
 type crowd struct {
 	office *sale.Office
 	event  string
 	log    *slog.Logger
 	people []*person
+	buying bool
 }
 
 type person struct {
@@ -28,7 +30,7 @@ type person struct {
 
 const (
 	crowdNear = 300              // this many at the front look at their place
-	crowdBuys = 0.04             // share of the called who buy
+	crowdBuys = 0.01             // share of the called who buy
 	crowdStay = 14 * time.Second // at most, from the call to the end
 )
 
@@ -52,6 +54,7 @@ func (c *crowd) step() {
 	if err != nil || s.Phase == sale.PhaseClosed || s.Phase == sale.PhaseSoldOut {
 		return
 	}
+	c.buying = s.SeatsLeft > s.Sold
 	c.arrive(min(demoCrowd-s.Waiting, 250))
 	stay := c.people[:0]
 	for i, p := range c.people {
@@ -87,7 +90,7 @@ func (c *crowd) act(p *person) (gone bool) {
 		return false
 	case p.leaves.IsZero():
 		p.leaves = v.Now.Add(2*time.Second + rand.N(crowdStay-2*time.Second))
-		if rand.Float64() < crowdBuys {
+		if c.buying && rand.Float64() < crowdBuys {
 			c.choose(p, v.Token)
 		}
 		return false

@@ -38,21 +38,32 @@ func demoCommand(ctx context.Context, p program, args []string) error {
 			return err
 		}
 	}
-	password, err := demoPassword(s)
-	if err != nil {
+	if s.AdminKey, err = demoPassword(s); err != nil {
 		return err
 	}
-	s.AdminKey = password
+	log, err := os.OpenFile(filepath.Join(s.Data, demoLogFile), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return usageError("cannot write in %s: %v", s.Data, errors.Unwrap(err))
+	}
+	defer log.Close()
+	said := p
+	p.err = log // the terminal is for the addresses
 	return serve(ctx, p, s, func(ctx context.Context, h *house) error {
 		events, err := setUpDemo(h.office)
 		if err != nil {
 			return plain(err)
 		}
 		h.loops.Go(func() { runCrowd(ctx, h.office, events[1].ID, h.log) })
-		printDemo(p, h, events, password)
+		printDemo(said, h, events)
 		return nil
 	})
 }
+
+// The files of the demo beside the database.
+const (
+	demoPasswordFile = "staff-password.txt"
+	demoLogFile      = "foyer.log"
+)
 
 func newSecret() (webhook.Secret, error) {
 	var b [32]byte
@@ -65,10 +76,13 @@ func newSecret() (webhook.Secret, error) {
 // demoPassword is the operator's own, or one made at the first start and kept
 // beside the database, so that the next start has the same.
 func demoPassword(s *settings) (string, error) {
+	if err := os.MkdirAll(s.Data, 0o700); err != nil {
+		return "", usageError("cannot make the folder %s: %v", s.Data, errors.Unwrap(err))
+	}
 	if s.AdminKey != "" {
 		return s.AdminKey, nil
 	}
-	name := filepath.Join(s.Data, "staff-password.txt")
+	name := filepath.Join(s.Data, demoPasswordFile)
 	b, err := os.ReadFile(name)
 	if kept := strings.TrimSpace(string(b)); err == nil && len(kept) >= 8 {
 		return kept, nil
@@ -78,9 +92,6 @@ func demoPassword(s *settings) (string, error) {
 		return "", err
 	}
 	password := base64.RawURLEncoding.EncodeToString(raw[:])
-	if err := os.MkdirAll(s.Data, 0o700); err != nil {
-		return "", usageError("cannot make the folder %s: %v", s.Data, errors.Unwrap(err))
-	}
 	if err := os.WriteFile(name, []byte(password+"\n"), 0o600); err != nil {
 		return "", usageError("cannot write %s: %v", name, errors.Unwrap(err))
 	}
@@ -88,7 +99,7 @@ func demoPassword(s *settings) (string, error) {
 }
 
 // setUpDemo makes the events that are missing. The one that opens in a minute
-// does so at every start, while nobody has bought in it.
+// does so at every start, until somebody has joined it.
 func setUpDemo(o *sale.Office) ([]*sale.Event, error) {
 	plan, err := seats.Parse([]byte(demoPlan))
 	if err != nil {
@@ -115,7 +126,7 @@ func setUpDemo(o *sale.Office) ([]*sale.Event, error) {
 		e, err := o.CreateEvent("demo", s)
 		switch {
 		case errors.Is(err, sale.ErrEventExists):
-			if e, _, err = o.Event(d.id); err != nil {
+			if e, err = openAgain(o, s); err != nil {
 				return nil, err
 			}
 		case err != nil:
@@ -130,18 +141,44 @@ func setUpDemo(o *sale.Office) ([]*sale.Event, error) {
 	return events, nil
 }
 
-func printDemo(p program, h *house, events []*sale.Event, password string) {
+// openAgain moves the opening of an event that is there already, unless people
+// have joined it.
+func openAgain(o *sale.Office, s sale.Settings) (*sale.Event, error) {
+	e, err := o.ChangeEvent("demo", s.ID, func(there *sale.Settings) error {
+		if s.OpensAt != nil {
+			there.OpensAt = s.OpensAt
+		}
+		return nil
+	})
+	if errors.Is(err, sale.ErrPromise) {
+		e, _, err = o.Event(s.ID)
+	}
+	return e, err
+}
+
+func printDemo(p program, h *house, events []*sale.Event) {
 	base := h.url
 	if h.settings.BaseURL != "" {
 		base = h.settings.BaseURL
 	}
-	notes := []string{"lets everybody straight through", "a crowd is in the line", "opens in a minute"}
-	if _, phase, err := h.office.Event(events[2].ID); err == nil && phase != sale.PhaseLobby {
-		notes[2] = "has opened"
-	}
+	data := h.settings.Data
 	fmt.Fprintf(p.out, "\nOpen in a browser:\n")
-	for i, e := range events {
-		fmt.Fprintf(p.out, "  %s/events/%-10s %s: %s\n", base, e.ID, e.Name, notes[i])
+	for i, note := range []string{"lets everybody straight through", "a crowd is in the line", "opens in a minute"} {
+		switch _, phase, err := h.office.Event(events[i].ID); {
+		case err != nil:
+		case phase == sale.PhaseSoldOut:
+			note = "is sold out; remove the folder " + data + " for a fresh demo"
+		case phase == sale.PhaseClosed:
+			note = "is closed"
+		case i == 2 && phase != sale.PhaseLobby:
+			note = "has opened"
+		}
+		fmt.Fprintf(p.out, "  %s/events/%-10s %s: %s\n", base, events[i].ID, events[i].Name, note)
 	}
-	fmt.Fprintf(p.out, "  %s/admin             staff, password %s\n\nCtrl-C stops. The data is in %s.\n", base, password, h.settings.Data)
+	fmt.Fprintf(p.out, "  %s/admin             staff, password %s\n\n", base, h.settings.AdminKey)
+	fmt.Fprintf(p.out, "Ctrl-C stops; started again it goes on. The log is in %s", filepath.Join(data, demoLogFile))
+	if _, err := os.Stat(filepath.Join(data, demoPasswordFile)); err == nil {
+		fmt.Fprintf(p.out, ", the password in %s", filepath.Join(data, demoPasswordFile))
+	}
+	fmt.Fprintf(p.out, ".\nTo begin anew, remove the folder %s.\n", data)
 }

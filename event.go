@@ -8,8 +8,10 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/http"
 	"os"
+	"path/filepath"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -50,7 +52,7 @@ func eventCommand(ctx context.Context, p program, args []string) error {
 		fmt.Fprint(p.out, eventHelp)
 		printFlags(f)
 	}
-	if word == "-h" || word == "--help" || word == "help" {
+	if asksForHelp([]string{word}) || asksForHelp(args) {
 		f.Usage()
 		return nil
 	}
@@ -71,7 +73,7 @@ func eventCommand(ctx context.Context, p program, args []string) error {
 	case word == "list" && f.NArg() == 0:
 		return e.list(ctx, p)
 	}
-	return usageError("use event create FILE or event list; see foyer event --help")
+	return usageError("use event create [flags] FILE or event list [flags], flags first; see foyer event --help")
 }
 
 func (e eventFlags) create(ctx context.Context, p program, name string) error {
@@ -94,7 +96,7 @@ func (e eventFlags) create(ctx context.Context, p program, name string) error {
 	if err := d.Decode(&settings); err != nil {
 		return fmt.Errorf("%s is no event: %w", name, err)
 	}
-	return e.withOffice(func(o *sale.Office) error {
+	return e.withOffice(true, func(o *sale.Office) error {
 		ev, err := o.CreateEvent("command line", settings)
 		if err != nil {
 			return err
@@ -113,7 +115,7 @@ func (e eventFlags) list(ctx context.Context, p program) error {
 	if e.server != "" {
 		return e.listThere(ctx, p)
 	}
-	return e.withOffice(func(o *sale.Office) error {
+	return e.withOffice(false, func(o *sale.Office) error {
 		var rows []eventRow
 		for _, ev := range o.Events() {
 			s, err := o.Status(ev.ID)
@@ -126,8 +128,11 @@ func (e eventFlags) list(ctx context.Context, p program) error {
 	})
 }
 
-// withOffice runs fn over the file itself.
-func (e eventFlags) withOffice(fn func(*sale.Office) error) error {
+// withOffice runs fn over the file itself, made when missing if create says so.
+func (e eventFlags) withOffice(create bool, fn func(*sale.Office) error) error {
+	if _, err := os.Stat(filepath.Join(e.data, "foyer.db")); !create && errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("there is no foyer.db in %s; name the folder with --data, or a running foyer with --server", e.data)
+	}
 	st, err := store.Open(e.data, store.Options{})
 	if errors.Is(err, store.ErrInUse) {
 		return usageError("%v, or ask it: foyer event --server http://127.0.0.1:8080", err)

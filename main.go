@@ -14,6 +14,8 @@ import (
 	"os"
 	"os/signal"
 	"runtime/debug"
+	"slices"
+	"strings"
 	"syscall"
 	_ "time/tzdata" // the time zones of venues, whatever the host has
 
@@ -73,6 +75,12 @@ func main() {
 
 // run runs the command that args name and returns the exit code.
 func run(ctx context.Context, p program, args []string) int {
+	if len(args) == 2 && args[0] == "help" { // foyer help serve
+		args = []string{args[1], "--help"}
+	}
+	if len(args) == 1 && (args[0] == "--version" || args[0] == "-version") {
+		args = []string{"version"}
+	}
 	if len(args) == 0 || args[0] == "help" || args[0] == "-h" || args[0] == "--help" {
 		printUsage(p.out)
 		if len(args) == 0 {
@@ -89,11 +97,23 @@ func run(ctx context.Context, p program, args []string) int {
 		case err == nil, errors.Is(err, flag.ErrHelp):
 			return exitOK
 		}
-		fmt.Fprintf(p.err, "foyer: %v\n", err)
+		fmt.Fprintf(p.err, "foyer: %s\n", sentence(err))
 		return exitCode(err)
 	}
 	fmt.Fprintf(p.err, "foyer: there is no command %q; see foyer help\n", args[0])
 	return exitUsage
+}
+
+// sentence is an error for people: without the names of our rooms in front.
+func sentence(err error) string {
+	s := err.Error()
+	for _, known := range []error{store.ErrInUse, store.ErrUnwritable, store.ErrBadFile} {
+		s = strings.ReplaceAll(s, known.Error()+": ", "")
+	}
+	for _, room := range []string{"store: ", "seats: ", "webhook: ", "sale: "} {
+		s = strings.ReplaceAll(s, room, "")
+	}
+	return s
 }
 
 func exitCode(err error) int {
@@ -115,7 +135,16 @@ func printUsage(w io.Writer) {
 	fmt.Fprint(w, "\nfoyer COMMAND --help tells all about a command.\n")
 }
 
+// asksForHelp tells whether one of the arguments asks for help.
+func asksForHelp(args []string) bool {
+	return slices.ContainsFunc(args, func(a string) bool { return a == "--help" || a == "-h" || a == "-help" || a == "help" })
+}
+
 func versionCommand(_ context.Context, p program, args []string) error {
+	if asksForHelp(args) {
+		fmt.Fprintln(p.out, "Print the version, the commit it was built from and Go's version.\n\nUsage: foyer version")
+		return nil
+	}
 	if len(args) > 0 {
 		return usageError("version takes no arguments")
 	}

@@ -15,10 +15,13 @@ Usage: foyer plan check FILE
 FILE is Foyer's own JSON form, a pretix seating plan (JSON) or CSV with the header
 zone,row,seat,category and optionally id,x,y,accessible,companion ("-" reads standard input).
 Every problem is listed with its line or path. Exit code 0: sound; 1: not.
+
+A CSV line without an id gets row-seat when that is unique in the whole plan, else zone-row-seat. Give ids of
+your own if the house may grow: an id stays for ever, and a seat that is held or sold cannot lose its.
 `
 
 func planCommand(_ context.Context, p program, args []string) error {
-	if len(args) == 1 && (args[0] == "--help" || args[0] == "-h" || args[0] == "help") {
+	if asksForHelp(args) {
 		fmt.Fprint(p.out, planHelp)
 		return nil
 	}
@@ -47,7 +50,11 @@ func planCommand(_ context.Context, p program, args []string) error {
 	for i := range plan.Len() {
 		perCategory[plan.Seat(i).Category]++
 	}
-	fmt.Fprintf(p.out, "%s: %d seats, version %s\n", plan.Name, plan.Len(), plan.Version())
+	name := plan.Name
+	if name == "" {
+		name = args[1]
+	}
+	fmt.Fprintf(p.out, "%s: %d seats, version %s, seat ids %s to %s\n", name, plan.Len(), plan.Version(), plan.Seat(0).ID, plan.Seat(plan.Len()-1).ID)
 	for _, c := range plan.Categories {
 		fmt.Fprintf(p.out, "  %-20s %5d seats\n", c.Name, perCategory[c.Name])
 	}

@@ -148,10 +148,14 @@ func (h *house) wire() {
 
 func (h *house) sinks() map[string]outbox.Sink {
 	all := map[string]outbox.Sink{}
+	unsigned := len(h.settings.WebhookSecrets) == 0
 	for _, x := range h.settings.Sinks {
 		if x.url == "log:" {
 			all[x.url] = logsink.New(h.log)
 			continue
+		}
+		if unsigned {
+			h.log.Warn("messages go out unsigned, so that the receiver cannot know they are from here: FOYER_WEBHOOK_SECRET is not set", "sink", outbox.Mask(x.url))
 		}
 		all[x.url] = webhook.New(webhook.Config{
 			URL: x.url, Secrets: h.settings.WebhookSecrets, Allow: h.settings.AllowTargets, Version: versionText(),

@@ -15,6 +15,9 @@ const (
 	TopicOrderRefunded  = "order.refunded"
 )
 
+// Topics are all topics that are sent.
+var Topics = []string{TopicOrderPaid, TopicTicketIssued, TopicOrderExpired, TopicOrderRefundDue, TopicOrderRefunded}
+
 // Money is an amount in minor units of an ISO 4217 currency.
 type Money struct {
 	Amount   int64  `json:"amount"`

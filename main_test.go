@@ -139,6 +139,7 @@ func TestWrongUseIsOneSentenceAndExitCode2(t *testing.T) {
 		"bad secret":                          {"FOYER_WEBHOOK_SECRET=whsec_short", []string{"serve"}, "FOYER_WEBHOOK_SECRET"},
 		"short admin key":                     {"FOYER_ADMIN_KEY=short", []string{"serve"}, "at least 8"},
 		"bad sink":                            {"", []string{"serve", "--sink", "order.paid"}, "TOPIC=URL"},
+		"unknown topic":                       {"", []string{"serve", "--sink", "order.payed=log:"}, "the topics are order.paid"},
 		"sink without host":                   {"", []string{"serve", "--sink", "*=ftp://x"}, "http or https"},
 		"bad network":                         {"", []string{"serve", "--trusted-proxies", "10.0.0.0/99"}, "is no network"},
 		"bad rate limit":                      {"", []string{"serve", "--rate-limit", "-1"}, "--rate-limit"},

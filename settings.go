@@ -7,10 +7,12 @@ import (
 	"net"
 	"net/netip"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
 	"foyer/outbox/webhook"
+	"foyer/sale"
 )
 
 // settings are everything an operator may set, each with its one name, default
@@ -41,7 +43,7 @@ func (s *settings) bind(f *flag.FlagSet) {
 	f.StringVar(&s.Data, "data", "foyer-data", "`FOLDER` that keeps the one file, foyer.db; made when missing")
 	f.StringVar(&s.BaseURL, "base-url", "", "`URL` by which the public reaches Foyer, such as https://tickets.example.org; taken from each request when empty")
 	f.Var(&s.Proxies, "trusted-proxies", "`CIDR,...` of proxies that may tell a client's address and scheme (X-Forwarded-For, X-Forwarded-Proto)")
-	f.StringVar(&s.Metrics, "metrics", "", "`HOST:PORT` for /metrics alone; on the main address when empty")
+	f.StringVar(&s.Metrics, "metrics", "", "`HOST:PORT` for /metrics alone, open to all who reach it; when empty it is on the main address, for clients on this machine and admin keys")
 	f.Var(&s.Sinks, "sink", "`TOPIC=URL` where messages of a topic go, * for all; repeatable; http(s)://... is a signed webhook, log: a line in the log (default *=log:)")
 	f.Var(&s.AllowTargets, "allow-targets", "`CIDR,...` of private networks that webhooks may reach by name")
 	f.BoolVar(&s.DemoProvider, "demo-provider", false, "offer the demo payment provider, which takes no money; needs FOYER_DEMO_SECRET")
@@ -86,7 +88,7 @@ func parseSettings(p program, name, about string, args []string, change func(*se
 		return nil, err
 	}
 	if f.NArg() > 0 {
-		return nil, usageError("%s takes no argument %q; see foyer %s --help", name, f.Arg(0), name)
+		return nil, usageError("%s takes no argument %s; see foyer %s --help", name, shown(f.Arg(0)), name)
 	}
 	if err := s.secrets(p.env); err != nil {
 		return nil, err
@@ -94,22 +96,59 @@ func parseSettings(p program, name, about string, args []string, change func(*se
 	return s, s.check()
 }
 
-// parseFlags parses without the flag package's own chatter: one sentence will do.
+// parseFlags parses without the flag package's own chatter: one sentence will
+// do, and it must not tell the value, which may hold a password.
 func parseFlags(f *flag.FlagSet, args []string) error {
 	usage := f.Usage
 	f.Usage = func() {}
 	out := f.Output()
 	f.SetOutput(discard{})
+	var wrong error // what a flag had against its value
+	f.VisitAll(func(fl *flag.Flag) { fl.Value = watched{fl.Value, fl.Name, &wrong} })
 	err := f.Parse(args)
+	f.VisitAll(func(fl *flag.Flag) { fl.Value = fl.Value.(watched).Value })
 	f.SetOutput(out)
 	switch {
 	case errors.Is(err, flag.ErrHelp):
 		usage()
 		return err
+	case wrong != nil:
+		return usageError("%v; see foyer %s --help", wrong, f.Name())
 	case err != nil:
 		return usageError("%v; see foyer %s --help", err, f.Name())
 	}
 	return nil
+}
+
+// watched is a flag's value that keeps in wrong what is wrong with a new one.
+type watched struct {
+	flag.Value
+	name  string
+	wrong *error
+}
+
+// Set sets the value, or tells what is wrong with it without repeating it.
+func (w watched) Set(v string) error {
+	err := w.Value.Set(v)
+	if err != nil {
+		*w.wrong = fmt.Errorf("invalid value for --%s: %w", w.name, err)
+	}
+	return err
+}
+
+// IsBoolFlag lets the flag package know flags that need no value.
+func (w watched) IsBoolFlag() bool {
+	b, ok := w.Value.(interface{ IsBoolFlag() bool })
+	return ok && b.IsBoolFlag()
+}
+
+// shown is an argument in quotes, or no more than that there is one when it may
+// hold a password, as addresses do.
+func shown(arg string) string {
+	if strings.ContainsAny(arg, ":@=") {
+		return "like the one given"
+	}
+	return fmt.Sprintf("%q", arg)
 }
 
 type discard struct{}
@@ -123,7 +162,7 @@ func fromEnvironment(f *flag.FlagSet, env func(string) (string, bool)) (err erro
 			return
 		}
 		if e := fl.Value.Set(v); e != nil {
-			err = usageError("%s=%q: %v", envName(fl.Name), v, e)
+			err = usageError("invalid value for %s: %v", envName(fl.Name), e) // the value may hold a password
 		}
 	})
 	return err
@@ -162,7 +201,7 @@ func (s *settings) check() error {
 	if s.BaseURL != "" {
 		u, err := url.Parse(s.BaseURL)
 		if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || strings.TrimSuffix(u.Path, "/") != "" {
-			return usageError("--base-url %q must be an address without a path such as https://tickets.example.org", s.BaseURL)
+			return usageError("--base-url must be an address without a path such as https://tickets.example.org")
 		}
 		s.BaseURL = u.Scheme + "://" + u.Host
 	}
@@ -192,10 +231,11 @@ func (p *prefixes) String() string {
 	return strings.Join(s, ",")
 }
 
-// Set reads "10.0.0.0/8,192.0.2.7"; a bare address is a network of one.
+// Set reads "10.0.0.0/8,192.0.2.7"; a bare address is a network of one. Its
+// errors do not repeat what they are about.
 func (p *prefixes) Set(v string) error {
 	*p = nil
-	for _, one := range strings.Split(v, ",") {
+	for i, one := range strings.Split(v, ",") {
 		one = strings.TrimSpace(one)
 		if one == "" {
 			continue
@@ -204,7 +244,7 @@ func (p *prefixes) Set(v string) error {
 		if err != nil {
 			a, err := netip.ParseAddr(one)
 			if err != nil {
-				return fmt.Errorf("%q is no network such as 10.0.0.0/8", one)
+				return fmt.Errorf("entry %d is no network such as 10.0.0.0/8", i+1)
 			}
 			x = netip.PrefixFrom(a, a.BitLen())
 		}
@@ -226,12 +266,16 @@ func (s *sinks) String() string {
 	return strings.Join(all, " ")
 }
 
-// Set adds TOPIC=URL; several in one environment variable are separated by blanks.
+// Set adds TOPIC=URL; several in one environment variable are separated by
+// blanks. Its errors do not repeat what they are about: it may hold a password.
 func (s *sinks) Set(v string) error {
-	for _, one := range strings.Fields(v) {
+	for i, one := range strings.Fields(v) {
 		topic, to, ok := strings.Cut(one, "=")
 		if !ok || topic == "" {
-			return fmt.Errorf("%q must be TOPIC=URL such as order.paid=https://example.org/hook", topic)
+			return fmt.Errorf("entry %d must be TOPIC=URL such as order.paid=https://example.org/hook", i+1)
+		}
+		if topic != "*" && !slices.Contains(sale.Topics, topic) {
+			return fmt.Errorf("entry %d names a topic that there is not; the topics are %s and * for all", i+1, strings.Join(sale.Topics, ", "))
 		}
 		if to != "log:" {
 			if err := webhook.Check(to); err != nil {

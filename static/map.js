@@ -9,7 +9,19 @@ const shapes = {
   M: 'M-.42 -.42H.42V.42H-.42Z'
 }
 const check = 'M-.22 0L-.05 .18L.24 -.18'
+const diamond = 'M0 -.48L.48 0L0 .48L-.48 0Z'
+const letters = { W: 'M-.2 -.14L-.1 .15L0 -.1L.1 .15L.2 -.14', C: 'M.12 -.12A.17 .17 0 1 0 .12 .12' }
 const ring = 'M-.52 -.52H.52V.52H-.52Z'
+
+// sign marks places for wheelchairs and the seats of those who come along.
+const sign = s => s.accessible ? 'W' : s.companion ? 'C' : ''
+const outline = (s, state) => sign(s) && (state === 'A' || state === 'H') ? diamond : shapes[state]
+
+// inkOn is what can be read on a colour, #rrggbb.
+function inkOn(color) {
+  const n = parseInt(color.slice(1), 16)
+  return 0.299 * (n >> 16) + 0.587 * (n >> 8 & 255) + 0.114 * (n & 255) > 140 ? '#000' : '#fff'
+}
 
 // layOut puts seats on a grid whose unit is the usual distance of neighbours.
 function layOut(seats) {
@@ -75,14 +87,19 @@ class View {
     this.el = el
     this.act = act
     this.find = grid(seats)
-    const stage = 3.6, m = 1.6
+    const stage = 3.6, m = 1.1, most = 44 // pixels of a seat at first: a tiny house is no poster
     this.home = {
       x: box2.left - m - 0.8, y: box2.top - m - (box2.stage === 'top' ? stage : 0),
       w: box2.right - box2.left + 2 * m + 0.8, h: box2.bottom - box2.top + 2 * m + stage
     }
+    const extra = box.clientWidth / most - this.home.w
+    if (extra > 0) {
+      this.home.x -= extra / 2
+      this.home.w += extra
+    }
     this.fit = () => { // a wide house needs no tall box
       const h = box.clientWidth * this.home.h / this.home.w
-      box.style.height = Math.min(window.innerHeight * 0.62, Math.max(300, h)) + 'px'
+      box.style.height = Math.min(window.innerHeight * 0.62, Math.max(200, h)) + 'px'
     }
     this.fit()
     this.pointers = new Map()
@@ -125,6 +142,8 @@ class View {
     const r = this.el.getBoundingClientRect()
     return Math.min(r.width / this.now.w, r.height / this.now.h) || 1
   }
+  // small tells that a seat is no target for a finger.
+  small() { return this.scale() < 18 }
   point(e) {
     const r = this.el.getBoundingClientRect(), k = this.scale()
     return {
@@ -133,7 +152,7 @@ class View {
     }
   }
   zoom(by, at) {
-    const n = this.now, w = Math.min(this.home.w, Math.max(4, n.w / by))
+    const n = this.now, w = Math.min(this.home.w, Math.max(4, this.el.clientWidth / 64, n.w / by))
     by = n.w / w
     at = at || { u: n.x + n.w / 2, v: n.y + n.h / 2 }
     this.now = { x: at.u - (at.u - n.x) / by, y: at.v - (at.v - n.y) / by, w, h: n.h / by }
@@ -187,7 +206,7 @@ class View {
   up(e) {
     const tap = this.pointers.delete(e.pointerId) && !this.far && this.pointers.size === 0
     if (!tap) return
-    if (e.pointerType === 'touch' && this.scale() < 18 && this.now.w > 8) return this.zoom(Math.max(1.8, 30 / this.scale()), this.point(e)) // too small for a finger
+    if (e.pointerType === 'touch' && this.small() && this.now.w > 8) return this.zoom(Math.max(1.8, 30 / this.scale()), this.point(e))
     const s = this.hit(e)
     if (s) this.act.tap(s)
   }
@@ -204,6 +223,7 @@ function keys(el, seats, view, at, go, toggle) {
     if (way) {
       const s = neighbour(seats, at(), way)
       if (s) go(s)
+      el.scrollIntoView({ block: 'nearest' }) // the bar below must not cover it
     } else if (e.key === ' ' || e.key === 'Enter') toggle(at())
     else if (e.key === '+' || e.key === '=') view.zoom(1.6)
     else if (e.key === '-') view.zoom(1 / 1.6)
@@ -265,11 +285,12 @@ export function drawSVG(box, seats, act) {
   function show(s) {
     const g = els[s.i], state = act.state(s), p = g.firstChild
     p.setAttribute('class', 'seat ' + state)
-    p.setAttribute('d', shapes[state])
+    p.setAttribute('d', outline(s, state))
     if (state === 'A') p.setAttribute('fill', s.color)
     else p.removeAttribute('fill')
     if (g.childNodes.length > 1) g.lastChild.remove()
     if (state === 'M') g.append(node('path', { d: check }))
+    else if (state === 'A' && sign(s)) g.append(node('path', { class: 'sign', d: letters[sign(s)], stroke: inkOn(s.color) }))
     g.setAttribute('aria-checked', state === 'M')
     g.setAttribute('aria-label', act.label(s))
     if (state === 'A' || state === 'M') g.removeAttribute('aria-disabled')
@@ -300,7 +321,7 @@ export function drawSVG(box, seats, act) {
   })
   svg.addEventListener('focusout', () => focusRing.setAttribute('visibility', 'hidden'))
   keys(svg, seats, view, () => here, s => { walk(s); els[s.i].focus({ preventScroll: true }) }, s => { act.toggle(s); act.at(act.label(s)) })
-  return { show }
+  return { show, small: view.small() }
 }
 
 // drawCanvas paints; the seat under the cursor is told in a live region.
@@ -312,7 +333,7 @@ export function drawCanvas(box, seats, act) {
   canvas.setAttribute('aria-label', 'Map of the house. Arrow keys move from seat to seat, space chooses. The list below says the same.')
   box.append(canvas)
   const paths = {}
-  for (const k in shapes) paths[k] = new Path2D(shapes[k])
+  for (const d of [...Object.values(shapes), ...Object.values(letters), diamond]) paths[d] = new Path2D(d)
   const checkPath = new Path2D(check), ringPath = new Path2D(ring), stagePath = new Path2D(marks.stage)
   let here = firstFree(seats, act.state), win, waiting = false
 
@@ -344,7 +365,7 @@ export function drawCanvas(box, seats, act) {
     const small = k < 5 * dpr
     for (const s of seats) {
       if (s.u < left || s.u > right || s.v < top || s.v > bottom) continue
-      const state = act.state(s)
+      const state = act.state(s), path = paths[outline(s, state)]
       if (small) {
         ctx.fillStyle = state === 'A' ? s.color : state === 'M' ? ink : edge
         const d = state === 'A' ? 0.8 : state === 'M' ? 1.6 : 0.3
@@ -357,10 +378,15 @@ export function drawCanvas(box, seats, act) {
       ctx.strokeStyle = state === 'A' ? ink : state === 'H' ? mut : edge
       if (state === 'A' || state === 'M') {
         ctx.fillStyle = state === 'A' ? s.color : ink
-        ctx.fill(paths[state])
+        ctx.fill(path)
       }
-      if (state !== 'M') ctx.stroke(paths[state])
-      else {
+      if (state !== 'M') ctx.stroke(path)
+      if (state === 'A' && sign(s)) {
+        ctx.strokeStyle = inkOn(s.color)
+        ctx.lineWidth = 0.09
+        ctx.stroke(paths[letters[sign(s)]])
+      }
+      if (state === 'M') {
         ctx.strokeStyle = card
         ctx.lineWidth = 0.14
         ctx.stroke(checkPath)
@@ -392,5 +418,5 @@ export function drawCanvas(box, seats, act) {
     if (dark.addEventListener) dark.addEventListener('change', soon)
   }
   keys(canvas, seats, view, () => here, s => { here = s; view.reveal(s); tell(s); soon() }, s => { act.toggle(s); tell(s) })
-  return { show: soon }
+  return { show: soon, small: view.small() }
 }

@@ -10,6 +10,17 @@ let countdown, again, fails = 0
 
 if (!trouble.hidden) trouble.focus()
 
+// remember keeps a list for the page of events; the server has none.
+function remember() {
+  const id = box.dataset.order, over = status === 'CANCELLED' || status === 'EXPIRED' && !box.dataset.late
+  try {
+    const orders = (JSON.parse(localStorage.getItem('orders')) || []).filter(o => o.id !== id)
+    if (!over) orders.unshift({ id, name: box.dataset.name, word: status === 'PAID' ? 'tickets' : 'order' })
+    localStorage.setItem('orders', JSON.stringify(orders.slice(0, 20)))
+  } catch (e) { /* no memory, no list */ }
+}
+remember()
+
 function say(text) {
   trouble.textContent = text
   trouble.hidden = !text
@@ -49,6 +60,17 @@ for (const form of document.querySelectorAll('form')) {
     sent = true
     setTimeout(() => { sent = false }, 5000)
   })
+}
+
+const number = document.getElementById('number')
+if (number) {
+  const copy = document.getElementById('copy')
+  number.onfocus = () => number.select()
+  copy.hidden = !navigator.clipboard
+  copy.onclick = async () => {
+    await navigator.clipboard.writeText(number.value)
+    copy.textContent = 'Copied'
+  }
 }
 
 const print = document.getElementById('print')

@@ -7,6 +7,7 @@ const $ = id => document.getElementById(id)
 const form = $('choose'), conf = form.dataset
 const most = +conf.max, prices = JSON.parse(conf.prices) || {}, mine = new Set(JSON.parse(conf.mine) || [])
 const memory = 'chosen ' + conf.event
+const changed = 'The house was changed. Please load this page again.'
 const words = { A: 'free', H: 'held', S: 'sold', O: 'not on sale' }
 const inputs = new Map()
 const chosen = new Set()
@@ -134,7 +135,7 @@ async function look() {
   try {
     if (!document.hidden) {
       const house = await ask('/api/v1/events/' + conf.event + '/seats')
-      if (house.states.length !== seats.length) return trouble('The house was changed. Please load this page again.')
+      if (house.planVersion !== conf.version) return trouble(changed)
       take(house)
       if (fails > 2) say('')
       fails = 0
@@ -156,9 +157,14 @@ function readPlan(plan) {
 }
 
 async function start() {
-  const [plan, house] = await Promise.all([ask(conf.plan), ask('/api/v1/events/' + conf.event + '/seats')])
+  const path = '/api/v1/events/' + conf.event + '/seats'
+  let [plan, house] = await Promise.all([ask(conf.plan), ask(path)])
+  for (let tries = 0; house.planVersion !== conf.version; tries++) { // a cache may show an old picture for some seconds
+    if (tries === 4) return trouble(changed)
+    await new Promise(ok => setTimeout(ok, 2000))
+    house = await ask(path)
+  }
   readPlan(plan)
-  if (house.states.length !== seats.length) return
   take(house)
   for (const input of form.querySelectorAll('input[name=seat]')) {
     inputs.set(input.value, input)
@@ -171,6 +177,7 @@ async function start() {
   $('map-part').hidden = false
   const draw = seats.length > 3000 ? drawCanvas : drawSVG
   map = draw($('map'), seats, { state, label, toggle, at: text => { $('at').textContent = text } })
+  if (map.small && window.matchMedia && matchMedia('(pointer: coarse)').matches) $('at').textContent = 'Tap a part of the house to come closer.'
   seats.forEach(s => { if (inputs.has(s.id)) show(s) })
   tray()
   setTimeout(look, 2000)

@@ -1,17 +1,17 @@
-// The waiting page. Time is the server's, on a clock that nobody can set.
-(() => {
+// Time is the server's, on a clock that nobody can set.
+{
 const d = document, $ = i => d.getElementById(i), id = d.body.dataset.e, name = $('name').textContent,
 	A = '/api/v1', E = A + '/events/' + id, Q = E + '/queue', here = '/events/' + id + '/seats', gone = 'left ' + id,
 	mono = () => performance.now()
-let place, status, statusAt = -1e9, off, mine = 1, gen = 0, fails = 0, timer, spoke = 0, called
+let place, status, statusAt = -1e9, off, mine = 1, gen = 0, fails = 0, timer, spoke = -2e4, called
 
-const show = (i, on) => { $(i).hidden = !on }
-const text = (i, s) => { if ($(i).textContent != s) $(i).textContent = s; show(i, s) }
+const show = (i, on) => { $(i).hidden = !on },
+	text = (i, s = '') => { if ($(i).textContent != s) $(i).textContent = s; show(i, s) }
 const why = s => { text('why', s); if (s) $('why').focus() }
-const keep = (k, v) => { try { if (v === undefined) return localStorage[k]; localStorage[k] = v } catch (e) { } }
-const num = n => (+n).toLocaleString('en')
-const pad = n => ('0' + n).slice(-2)
-const clock = t => { off = Date.parse(t) - mono() }
+const keep = (k, v) => { try { return v === undefined ? localStorage[k] : localStorage[k] = v } catch { } }
+const num = n => (+n).toLocaleString('en'),
+	pad = n => ('0' + n).slice(-2),
+	clock = t => { off = Date.parse(t) - mono() }
 const until = t => {
 	const s = Math.max(0, Math.ceil((Date.parse(t) - off - mono()) / 1e3)), m = s / 60 | 0, h = m / 60 | 0
 	return h > 47 ? (h / 24 | 0) + ' days' : (h ? h + ':' + pad(m % 60) : m) + ':' + pad(s % 60)
@@ -20,16 +20,17 @@ const eta = r => {
 	const h = r.high > 5400, u = h ? 3600 : 60, a = Math.max(1, r.low / u | 0), b = Math.max(a, Math.ceil(r.high / u))
 	return r.high < 60 ? 'less than a minute' : 'about ' + (a < b ? a + '–' : '') + b + (h ? ' hour' : ' minute') + (b > 1 ? 's' : '')
 }
-const ahead = () => mine == 'LOBBY' ? 'until the sale opens. You are in the lobby.' :
+const ahead = () => status.phase == 'CLOSED' ? 'The sale is closed. Your place is kept in case it opens again.' :
+	mine == 'LOBBY' ? 'until the sale opens. Then the line starts moving.' :
 	place.rank ? (place.rank > 1 ? 'people are' : 'person is') + ' ahead of you' : 'You are next'
 
 // Gives {s: status, j: body}; throws what is no answer of Foyer's.
 const call = async (m, u) => {
-	const c = window.AbortController ? new AbortController() : 0
-	setTimeout(() => c && c.abort(), 1e4)
-	const r = await fetch(u, { method: m, credentials: 'same-origin', signal: c.signal })
+	const c = new AbortController()
+	setTimeout(() => c.abort(), 1e4)
+	const r = await fetch(u, { method: m, signal: c.signal })
 	if (r.status == 204 && m == 'DELETE') return { s: 204 }
-	if (m == 'GET' && (r.status > 499 || r.status == 429)) throw r
+	if (m != 'POST' && (r.status > 499 || r.status == 429)) throw r
 	return { s: r.status, j: await r.json() }
 }
 const wait = ms => { clearTimeout(timer); timer = setTimeout(poll, ms); draw() }
@@ -65,13 +66,11 @@ const take = (j, click) => {
 		called = j.entryTokenExpiresAt
 		if (click === 1 && !j.orderId) location.assign(here)
 		else if (was != mine) {
-			text('now', 'It is your turn. Time left: ' + until(called))
+			spoke = mono(); draw()
+			text('now', $('turn').innerText)
 			if (navigator.vibrate) navigator.vibrate([300, 150, 300])
-			draw(); $('go').focus()
+			$('go').focus()
 		}
-	} else if (mono() - spoke > 2e4) {
-		spoke = mono()
-		$('live').textContent = (place.rank || '') + ' ' + ahead()
 	}
 }
 const join = async note => {
@@ -92,32 +91,40 @@ const join = async note => {
 	} catch (e) { failed(e) }
 }
 const draw = () => {
-	if (!status) return show('net', fails)
-	const ph = status.phase, w = place && mine != 'READY', lobby = ph == 'LOBBY' && status.opensAt
 	show('net', fails)
+	if (!status) return
+	const ph = status.phase, ready = mine == 'READY', order = ready && place.orderId, w = place && !ready, shut = ph == 'CLOSEDX', old = mono() - spoke > 2e4, lobby = ph == 'LOBBY' && status.opensAt
 	text('word', status.message || '')
-	show('join', !mine); show('wait', w); show('turn', mine == 'READY')
+	show('join', !mine); show('wait', w); show('turn', ready)
 	show('out', place && $('sure').hidden)
 	if (!place) show('sure')
-	$('join').lastElementChild.hidden = ph == 'SOLD_OUT' || ph == 'CLOSED'
-	text('open', { LOBBY: 'Come into the lobby now. The sale opens in', PAUSED: 'The line is paused for a moment. You can join it.', CLOSED: 'The sale is closed.', SOLD_OUT: 'Sold out.' }[ph] || 'The sale is open.')
+	$('join').lastElementChild.hidden = ph == 'SOLD_OUT' || shut
+	text('open', { LOBBY: 'Join the line. It starts moving in', PAUSED: 'The line is paused for a moment. You can join it.', CLOSED: 'The sale is closed.', SOLD_OUT: 'Sold out.' }[ph] || 'The sale is open.')
 	text('soon', lobby ? until(lobby) : '')
 	if (w) {
 		const r = place.rank, k = 'first ' + place.queueId, first = keep(k) || r, early = mine == 'LOBBY'
 		if (first <= r) keep(k, r)
-		text('rank', early ? until(place.opensAt) : r ? num(r) : '')
+		text('rank', shut ? '' : early ? until(place.opensAt) : r ? num(r) : '')
 		text('ahead', ahead())
-		show('bar', !early); $('bar').max = first; $('bar').value = first - r
-		text('eta', ph == 'PAUSED' ? 'The line is paused; your place is kept.' : ph == 'SOLD_OUT' ? 'Sold out. Seats that come back go to the line.' : early ? '' : 'Your turn in ' + eta(place.estimatedWaitRange))
+		show('bar', !early && !shut); $('bar').max = first; $('bar').value = first - r
+		text('eta', ph == 'PAUSED' ? 'The line is paused; your place is kept.' : ph == 'SOLD_OUT' ? 'Sold out. Seats that come back go to the line.' : early || shut ? '' : 'Your turn in ' + eta(place.estimatedWaitRange))
 		text('no', place.number ? 'You are number ' + num(place.number) : '')
 		text('upd', 'Last update ' + new Date(place.serverTime).toLocaleTimeString())
+		if (old) {
+			spoke = mono()
+			$('live').textContent = $('rank').textContent + ' ' + ahead()
+		}
+	} else $('live').textContent = ''
+	if (!ready || old) text('now')
+	text('ask', 'Give up your place' + (order ? ' and the seats you hold?' : '?'))
+	if (ready) {
+		text('head', order ? 'Your seats are held' : 'It is your turn')
+		text('for', order ? 'Go on to pay for them.' : 'Time left for choosing and holding seats')
+		text('left', order ? '' : until(called))
+		text('go', order ? 'To your order' : 'Choose seats')
+		$('go').href = order ? '/orders/' + order : here
 	}
-	if (mine == 'READY') {
-		text('left', until(called))
-		text('go', place.orderId ? 'To your order' : 'Choose seats')
-		$('go').href = place.orderId ? '/orders/' + place.orderId : here
-	}
-	d.title = (mine == 'READY' ? 'Your turn – ' : w && mine != 'LOBBY' ? (place.rank ? num(place.rank) + ' ahead' : 'Next') + ' – ' : '') + name
+	d.title = (ready ? 'Your turn – ' : w && !shut && mine != 'LOBBY' ? (place.rank ? num(place.rank) + ' ahead' : 'Next') + ' – ' : '') + name
 }
 const ask = on => { show('sure', on); show('out', !on); $(on ? 'stay' : 'leave').focus() }
 const back = () => { mine = mine || 1; statusAt = -1e9; poll() }
@@ -137,4 +144,4 @@ ononline = back
 d.addEventListener('visibilitychange', () => d.hidden || back())
 setInterval(draw, 1e3)
 poll()
-})()
+}

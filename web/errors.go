@@ -120,9 +120,11 @@ var (
 	errTooLarge    = &sale.Refusal{Code: "body_too_large", Detail: "The body is larger than this address takes."}
 	errEncoding    = &sale.Refusal{Code: "unsupported_encoding", Detail: "Send the body uncompressed."}
 	errMediaType   = &sale.Refusal{Code: "unsupported_media_type", Detail: "Send the body as application/json in UTF-8."}
+	errFormType    = &sale.Refusal{Code: "unsupported_media_type", Detail: "Send the form as application/x-www-form-urlencoded."}
 	errBadCursor   = &sale.Refusal{Code: "bad_cursor", Detail: "The cursor is not one that this list gave."}
 	errBadIdemKey  = &sale.Refusal{Code: "bad_idempotency_key", Detail: "The Idempotency-Key must be 1 to 255 printable ASCII characters, bare or as a quoted string."}
 	errStreamsFull = &sale.Refusal{Code: "streams_full", Detail: "Too many streams are open. Poll the place instead.", RetryAfter: 30 * time.Second}
+	errOwnStreams  = &sale.Refusal{Code: "too_many_requests", Detail: "You have " + strconv.Itoa(maxOwnStreams) + " streams open already. Close one, or poll the place instead.", RetryAfter: 30 * time.Second}
 	errBadPlan     = &sale.Refusal{Code: "bad_plan", Detail: "The plan cannot be used. Mend what is listed in problems and send it again."}
 )
 

@@ -136,7 +136,7 @@ func TestEveryRowOfTheErrorTableIsReached(t *testing.T) {
 	}
 	streamer, _ := h.ready("other")
 	id := h.do("GET", "/api/v1/events/other/queue", "", "X-Visitor", streamer).text("queueId")
-	h.server.streams.Store(maxStreams)
+	h.server.streams.all = maxStreams
 	check(h.do("GET", "/api/v1/events/other/queue/"+id+"/stream", "", "X-Visitor", streamer), "streams_full")
 	limited := newHouse(t, func(c *Config) { c.RateLimit = 1 })
 	for range limitBurst {
@@ -172,7 +172,7 @@ func TestProblemsCarryWhatTheirCodePromises(t *testing.T) {
 		t.Errorf("got Retry-After %q, retryAfterSeconds %v", a.Header.Get("Retry-After"), a.field("retryAfterSeconds"))
 	}
 	h.clock.pass(time.Hour)
-	h.server.limit = newLimiter(0)
+	h.server.limit = newLimiter(0, 0)
 	h.held("gala", `["A-1"]`)
 	a = h.staff("POST", "/api/v1/orders/"+order+"/confirm", `{"amount":8500,"currency":"EUR"}`, "Idempotency-Key", "1").refused(409, "refund_due")
 	if a.text("order.orderId") != order || a.text("order.status") != "REFUND_DUE" {

@@ -3,7 +3,6 @@ package web
 import (
 	"encoding/json"
 	"net/http"
-	"strings"
 	"sync"
 	"time"
 
@@ -101,13 +100,18 @@ func statusOf(v sale.Status) statusDoc {
 
 func (s *Server) showStatus(c echo.Context) error {
 	event := param(c, "event")
-	return s.statuses.show(c, event, s.exists(event), s.office.Changed, func() ([]byte, error) {
+	d, err := s.statuses.find(event, s.exists(event), s.office.Changed, func() (*sheet, error) {
 		v, err := s.office.Status(event)
 		if err != nil {
 			return nil, err
 		}
-		return json.Marshal(statusOf(v))
+		body, err := json.Marshal(statusOf(v))
+		return newSheet(body, nil), err
 	})
+	if err != nil {
+		return err
+	}
+	return d.send(c, sheetCaching)
 }
 
 type houseDoc struct {
@@ -118,8 +122,16 @@ type houseDoc struct {
 }
 
 func (s *Server) showSeats(c echo.Context) error {
-	event := param(c, "event")
-	return s.houses.show(c, event, s.exists(event), s.office.Changed, func() ([]byte, error) {
+	d, err := s.house(param(c, "event"))
+	if err != nil {
+		return err
+	}
+	return d.send(c, sheetCaching)
+}
+
+// house is the picture of the house that all share, at most sheetAge old.
+func (s *Server) house(event string) (*sheet, error) {
+	return s.houses.find(event, s.exists(event), s.office.Changed, func() (*sheet, error) {
 		v, err := s.office.Seats(event)
 		if err != nil {
 			return nil, err
@@ -128,25 +140,27 @@ func (s *Server) showSeats(c echo.Context) error {
 		for i, st := range v.States {
 			states[i] = byte(st)
 		}
-		return json.Marshal(houseDoc{v.PlanVersion, stamp(v.AsOf), v.Counts, string(states)})
+		body, err := json.Marshal(houseDoc{v.PlanVersion, stamp(v.AsOf), v.Counts, string(states)})
+		if err != nil {
+			return nil, err
+		}
+		d := newSheet(body, squeeze(body))
+		d.house = v
+		return d, nil
 	})
 }
 
 // planBook keeps each event's current plan ready to be sent.
 type planBook struct {
 	mu      sync.Mutex
-	byEvent map[string]planSheet
+	byEvent map[string]*planSlot
 }
 
-type planSheet struct {
+type planSlot struct {
 	version string
-	sheet   *sheet
+	once    sync.Once // compressing a big house takes a while, and must not hold up the others
+	doc     *document
 }
-
-var (
-	forAYear   = []string{"public, max-age=31536000, immutable"}
-	revalidate = []string{"public, no-cache"}
-)
 
 // showPlan sends the plan: under its versioned address for a year, under the
 // plain one, or under one of a version that is no more, to be asked for again.
@@ -156,40 +170,24 @@ func (s *Server) showPlan(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	if p == nil {
-		return sale.ErrNoPlan
-	}
 	caching := revalidate
 	if c.Request().URL.RawQuery != "" && c.QueryParam("v") == p.Version() {
 		caching = forAYear
 	}
-	return s.plans.sheet(event, p).send(c, caching)
+	return s.plans.document(event, p).send(c, caching)
 }
 
-func (b *planBook) sheet(event string, p *seats.Plan) *sheet {
+func (b *planBook) document(event string, p *seats.Plan) *document {
 	b.mu.Lock()
-	defer b.mu.Unlock()
-	if kept, ok := b.byEvent[event]; ok && kept.version == p.Version() {
-		return kept.sheet
-	}
-	d := newSheet(p.JSON())
-	d.etag = []string{`"` + p.Version() + `"`}
-	if b.byEvent == nil {
-		b.byEvent = map[string]planSheet{}
-	}
-	b.byEvent[event] = planSheet{p.Version(), d}
-	return d
-}
-
-// matches is the weak comparison of If-None-Match (RFC 9110, 13.1.2).
-func matches(values []string, etag string) bool {
-	for _, v := range values {
-		for tag := range strings.SplitSeq(v, ",") {
-			tag = strings.TrimSpace(tag)
-			if tag == "*" || strings.TrimPrefix(tag, "W/") == etag {
-				return true
-			}
+	slot := b.byEvent[event]
+	if slot == nil || slot.version != p.Version() {
+		if b.byEvent == nil {
+			b.byEvent = map[string]*planSlot{}
 		}
+		slot = &planSlot{version: p.Version()}
+		b.byEvent[event] = slot
 	}
-	return false
+	b.mu.Unlock()
+	slot.once.Do(func() { slot.doc = newDocument("application/json", p.Version(), p.JSON(), pack(p.JSON())) })
+	return slot.doc
 }

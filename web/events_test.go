@@ -1,12 +1,17 @@
 package web
 
 import (
+	"bytes"
+	"compress/gzip"
+	"fmt"
+	"io"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"foyer/sale"
+	"foyer/static"
 )
 
 func TestTheStatusDocumentIsSharedAndHasAnETag(t *testing.T) {
@@ -71,10 +76,10 @@ func TestRenderingIsBoundedUnderAStormOfChanges(t *testing.T) {
 		slot := &sheetSlot{}
 		for range 10_000 { // a change before each of 10 000 requests in 10 s; rendering takes 10 ms
 			if d := slot.now.Load(); d == nil || !d.fresh(time.Now()) {
-				if _, err := slot.next("gala", func(string) <-chan struct{} { return changed }, func() ([]byte, error) {
+				if _, err := slot.next("gala", func(string) <-chan struct{} { return changed }, func() (*sheet, error) {
 					rendered++
 					time.Sleep(10 * time.Millisecond)
-					return []byte("{}"), nil
+					return newSheet([]byte("{}"), nil), nil
 				}); err != nil {
 					t.Fatal(err)
 				}
@@ -154,8 +159,102 @@ func TestARemovedEventIsGoneEverywhere(t *testing.T) {
 func TestUnknownEventsAreNotWatched(t *testing.T) {
 	var s sheets
 	watched := func(string) <-chan struct{} { t.Error("watched"); return nil }
-	if err := s.show(nil, "none", func() error { return sale.ErrNoSuchEvent }, watched, nil); err != sale.ErrNoSuchEvent {
+	if _, err := s.find("none", func() error { return sale.ErrNoSuchEvent }, watched, nil); err != sale.ErrNoSuchEvent {
 		t.Errorf("got %v", err)
 	}
 	s.byEvent.Range(func(any, any) bool { t.Error("kept"); return false })
+}
+
+func TestPlanAndSeatsArePackedForThoseWhoTakeIt(t *testing.T) {
+	h := newHouse(t)
+	h.event("gala")
+	var csv strings.Builder
+	csv.WriteString("zone,row,seat,category\n")
+	for s := range 300 {
+		fmt.Fprintf(&csv, "Stalls,A,%d,Stalls\n", s)
+	}
+	h.staff("PUT", "/api/v1/admin/events/gala/plan", csv.String(), "Content-Type", "text/csv").want(200)
+	for _, path := range []string{"/api/v1/events/gala/plan", "/api/v1/events/gala/seats"} {
+		plain := h.do("GET", path, "").want(200)
+		packed := h.do("GET", path, "", "Accept-Encoding", "gzip").want(200)
+		for _, a := range []*answer{plain, packed} {
+			if a.Header.Get("Vary") != "Accept-Encoding" || a.Header.Get("Content-Type") != "application/json" {
+				t.Errorf("%s: got headers %v", path, a.Header)
+			}
+		}
+		if plain.Header.Get("Content-Encoding") != "" || packed.Header.Get("Content-Encoding") != "gzip" || len(packed.Body) > len(plain.Body)/2 {
+			t.Fatalf("%s: %d bytes of %d, headers %v", path, len(packed.Body), len(plain.Body), packed.Header)
+		}
+		z, err := gzip.NewReader(bytes.NewReader(packed.Body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := io.ReadAll(z); err != nil || !bytes.Equal(got, plain.Body) {
+			t.Errorf("%s: the packed document is another, %v", path, err)
+		}
+		// A cache that has one coding must not be told that it may show it as the other.
+		tag, tagZ := plain.Header.Get("ETag"), packed.Header.Get("ETag")
+		if tag == tagZ {
+			t.Errorf("%s: two codings have one strong ETag", path)
+		}
+		for _, c := range []struct {
+			takes, has string
+			status     int
+		}{{"", tag, 304}, {"gzip", tagZ, 304}, {"", tagZ, 200}, {"gzip", tag, 200}, {"gzip", tag + ", " + tagZ, 304}} {
+			a := h.do("GET", path, "", "Accept-Encoding", c.takes, "If-None-Match", c.has).want(c.status)
+			if c.status == 304 && (len(a.Body) > 0 || a.Header.Get("Vary") != "Accept-Encoding" || a.Header.Get("Content-Encoding") != "") {
+				t.Errorf("%s: 304 with %d bytes and headers %v", path, len(a.Body), a.Header)
+			}
+		}
+	}
+}
+
+// Pages and the API look at one picture of the house: a thousand people who load
+// the page of a big house must not paint it a thousand times.
+func TestSeatsPageSharesThePictureOfTheHouse(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHouse(t)
+		defer func() { _ = h.store.Close() }()
+		h.event("gala")
+		b := h.browser()
+		b.turn("gala")
+		b.get("/events/gala/seats").want(200)
+		found, _ := h.server.houses.byEvent.Load("gala")
+		slot, ok := found.(*sheetSlot)
+		if !ok {
+			t.Fatal("the page painted a picture of its own")
+		}
+		first := slot.now.Load()
+		b.get("/events/gala/seats").want(200)
+		h.do("GET", "/api/v1/events/gala/seats", "").want(200)
+		if slot.now.Load() != first {
+			t.Error("painted again within a second without a change")
+		}
+		time.Sleep(sheetAge) // in the bubble, at once
+		b.get("/events/gala/seats").want(200)
+		if slot.now.Load() == first {
+			t.Error("the page shows a picture more than a second old")
+		}
+	})
+}
+
+// Two plans of the same size are two plans.
+func TestSeatsPageNamesThePlanItShows(t *testing.T) {
+	h := newHouse(t)
+	h.event("gala")
+	b := h.browser()
+	b.turn("gala")
+	e, _, _ := h.office.Event("gala")
+	b.get("/events/gala/seats").want(200).says(`data-version="` + e.PlanVersion + `"`)
+	found, _ := h.server.houses.byEvent.Load("gala")
+	slot := found.(*sheetSlot)
+	old := *slot.now.Load()
+	old.changed, old.at = nil, time.Now().Add(time.Hour) // a picture that is shown although a new plan has come
+	h.staff("PUT", "/api/v1/admin/events/gala/plan", strings.ReplaceAll(smallPlan, "A-6", "A-7")).want(200)
+	slot.now.Store(&old)
+	b.get("/events/gala/seats").want(503)
+	script, err := static.Files.ReadFile("seats.js")
+	if err != nil || bytes.Count(script, []byte("house.planVersion !== conf.version")) != 2 || bytes.Contains(script, []byte("states.length")) {
+		t.Errorf("seats.js does not compare versions, %v", err)
+	}
 }

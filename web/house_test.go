@@ -13,6 +13,7 @@ import (
 	"sync"
 	"testing"
 	"time"
+	_ "time/tzdata" // as main has it
 
 	"github.com/google/uuid"
 

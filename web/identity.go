@@ -178,25 +178,21 @@ func bearer(h http.Header) (key string, sent bool) {
 
 // staffSession tells which key asks: the one in the Authorization header, or
 // else the one that logged in. A key that was removed is out at once.
-func (s *Server) staffSession(c echo.Context) (*sale.Key, bool) {
+func (s *Server) staffSession(c echo.Context) (*sale.Key, error) {
 	r := c.Request()
 	if key, sent := bearer(r.Header); sent {
-		if key == "" {
-			return nil, false
-		}
-		return s.office.Authenticate(key)
+		return s.authenticate(c, key)
 	}
-	return s.openSession(cookie(r.Header, s.cookieName(r, staffCookie)), time.Now())
+	k, ok := s.openSession(cookie(r.Header, s.cookieName(r, staffCookie)), time.Now())
+	if !ok {
+		return nil, errNoKey
+	}
+	return k, nil
 }
 
-// login starts a session of 12 hours for the key; false when there is no such key.
-func (s *Server) login(c echo.Context, secret string) bool {
-	k, ok := s.office.Authenticate(strings.TrimSpace(secret))
-	if !ok {
-		return false
-	}
+// login starts a session of 12 hours for a key's owner.
+func (s *Server) login(c echo.Context, k *sale.Key) {
 	s.setCookie(c, staffCookie, s.sealSession(k, time.Now()), staffSession, http.SameSiteStrictMode)
-	return true
 }
 
 // logout ends the session in this browser.
@@ -241,9 +237,9 @@ type staffHandler func(c echo.Context, by *sale.Key) error
 // as lets in keys of a role, by header or session.
 func (s *Server) as(role sale.Role, h staffHandler) echo.HandlerFunc {
 	return func(c echo.Context) error {
-		k, ok := s.staffSession(c)
-		if !ok {
-			return errNoKey
+		k, err := s.staffSession(c)
+		if err != nil {
+			return err
 		}
 		if !k.Role.Includes(role) {
 			return errWrongRole

@@ -2,6 +2,7 @@ package web
 
 import (
 	"hash/maphash"
+	"net/http"
 	"net/netip"
 	"sync"
 	"time"
@@ -16,13 +17,19 @@ const (
 	// limitEach bounds one shard: 64 x 2048 addresses, about 10 MB in all. When a
 	// shard is full its idle addresses go, or else the one closest to idle among a few.
 	limitEach  = 2048
-	limitBurst = 4 // seconds' worth
+	limitBurst = 4 // seconds' worth of visitors and joins
+
+	// Wrong keys of one address: so many at once, and so many per second after
+	// that. A key of eight random letters and digits stands for thousands of years.
+	wrongKeys          = 500
+	wrongKeysPerSecond = 10
 )
 
 // limiter is a rate limit per address by the generic cell rate algorithm (ITU-T
 // I.371): per address it keeps one time, at which all that was used has flowed off.
 type limiter struct {
 	every  time.Duration // between two requests at the steady rate; 0 is no limit
+	burst  time.Duration // how far ahead of the steady rate an address may be
 	seed   maphash.Seed
 	shards [limitShards]limitShard
 }
@@ -33,10 +40,13 @@ type limitShard struct {
 	swept time.Time                // when idle addresses were last looked for
 }
 
-func newLimiter(perSecond int) *limiter {
+// newLimiter makes a limit of so many requests per second, 0 for none, with
+// bursts of so many.
+func newLimiter(perSecond, burst int) *limiter {
 	l := &limiter{seed: maphash.MakeSeed()}
 	if perSecond > 0 {
 		l.every = time.Second / time.Duration(perSecond)
+		l.burst = l.every * time.Duration(burst)
 	}
 	for i := range l.shards {
 		l.shards[i].tat = map[netip.Addr]time.Time{}
@@ -46,7 +56,12 @@ func newLimiter(perSecond int) *limiter {
 
 // wait is how long the address must wait before its next request is taken; zero
 // means that it is taken now.
-func (l *limiter) wait(addr netip.Addr, now time.Time) time.Duration {
+func (l *limiter) wait(addr netip.Addr, now time.Time) time.Duration { return l.look(addr, now, true) }
+
+// full is what wait would tell, and takes nothing.
+func (l *limiter) full(addr netip.Addr, now time.Time) time.Duration { return l.look(addr, now, false) }
+
+func (l *limiter) look(addr netip.Addr, now time.Time, take bool) time.Duration {
 	if l.every == 0 {
 		return 0
 	}
@@ -62,9 +77,11 @@ func (l *limiter) wait(addr netip.Addr, now time.Time) time.Duration {
 	if tat.Before(now) {
 		tat = now
 	}
-	burst := limitBurst * time.Second
-	if ahead := tat.Add(l.every).Sub(now) - burst; ahead > 0 {
+	if ahead := tat.Add(l.every).Sub(now) - l.burst; ahead > 0 {
 		return ahead
+	}
+	if !take {
+		return 0
 	}
 	if !known && len(s.tat) >= limitEach {
 		s.makeRoom(now)
@@ -105,9 +122,33 @@ func (s *Server) limited(c echo.Context) error {
 	if s.limit.every == 0 {
 		return nil
 	}
-	addr, _ := netip.ParseAddr(s.address(c.Request()))
-	if d := s.limit.wait(addr, time.Now()); d > 0 {
+	if d := s.limit.wait(s.client(c.Request()), time.Now()); d > 0 {
 		return &sale.Refusal{Code: "too_many_requests", Detail: "Too many requests come from your address. Wait a moment and try again.", RetryAfter: d}
 	}
 	return nil
+}
+
+// client is the address that asks; the zero Addr when it cannot be told.
+func (s *Server) client(r *http.Request) netip.Addr {
+	addr, _ := netip.ParseAddr(s.address(r))
+	return addr
+}
+
+// authenticate finds the key of a secret. An address that has shown too many
+// wrong ones is refused whatever it shows, for else it could go on guessing
+// among the refusals.
+func (s *Server) authenticate(c echo.Context, secret string) (*sale.Key, error) {
+	if secret == "" {
+		return nil, errNoKey
+	}
+	from, now := s.client(c.Request()), time.Now()
+	if d := s.wrongKeys.full(from, now); d > 0 {
+		return nil, &sale.Refusal{Code: "too_many_requests", Detail: "Too many wrong keys came from your address. Wait a moment and try again.", RetryAfter: d}
+	}
+	k, ok := s.office.Authenticate(secret)
+	if !ok {
+		s.wrongKeys.wait(from, now)
+		return nil, errNoKey
+	}
+	return k, nil
 }

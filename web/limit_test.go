@@ -5,11 +5,12 @@ import (
 	"net/netip"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
 func TestALimitTakesItsRateAndABurst(t *testing.T) {
-	l := newLimiter(10)
+	l := newLimiter(10, 10*limitBurst)
 	now := time.Unix(1_800_000_000, 0)
 	addr := netip.MustParseAddr("192.0.2.1")
 	taken := 0
@@ -34,7 +35,7 @@ func TestALimitTakesItsRateAndABurst(t *testing.T) {
 }
 
 func TestALimitCountsIPv6ByCustomer(t *testing.T) {
-	l := newLimiter(1)
+	l := newLimiter(1, limitBurst)
 	now := time.Unix(1_800_000_000, 0)
 	for range limitBurst {
 		l.wait(netip.MustParseAddr("2001:db8::1"), now)
@@ -54,7 +55,7 @@ func TestALimitCountsIPv6ByCustomer(t *testing.T) {
 }
 
 func TestALimitIsBoundedInMemory(t *testing.T) {
-	l := newLimiter(1)
+	l := newLimiter(1, limitBurst)
 	now := time.Unix(1_800_000_000, 0)
 	addr := netip.MustParseAddr("10.0.0.0")
 	for range 2 * limitShards * limitEach {
@@ -99,4 +100,63 @@ func TestTheClientsAddressComesFromTrustedProxiesOnly(t *testing.T) {
 			}
 		}
 	}
+}
+
+// from sends one request of an address.
+func (h *house) from(addr, method, path, body string, headers ...string) *answer {
+	h.t.Helper()
+	r := httptest.NewRequest(method, path, strings.NewReader(body))
+	r.RemoteAddr = addr + ":1"
+	for i := 0; i+1 < len(headers); i += 2 {
+		r.Header.Set(headers[i], headers[i+1])
+	}
+	return h.send(r)
+}
+
+// guess uses up the wrong keys of an address.
+func (h *house) guess(addr string) {
+	h.t.Helper()
+	for range wrongKeys {
+		h.from(addr, "GET", "/api/v1/admin/keys", "", "Authorization", "Bearer a guess").refused(401, "no_key")
+	}
+}
+
+func TestKeysCannotBeGuessedQuickly(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHouse(t)
+		defer func() { _ = h.store.Close() }()
+		h.guess("198.51.100.7")
+		a := h.from("198.51.100.7", "GET", "/api/v1/admin/keys", "", "Authorization", "Bearer a guess").refused(429, "too_many_requests")
+		if a.Header.Get("Retry-After") != "1" {
+			t.Errorf("got Retry-After %q", a.Header.Get("Retry-After"))
+		}
+		// The right one is not told apart then, or guessing would go on among the refusals.
+		h.from("198.51.100.7", "GET", "/api/v1/admin/keys", "", "Authorization", "Bearer "+adminKey).refused(429, "too_many_requests")
+		h.from("198.51.100.8", "GET", "/api/v1/admin/keys", "", "Authorization", "Bearer "+adminKey).want(200)
+		time.Sleep(time.Second / wrongKeysPerSecond) // in the bubble, at once
+		for range 2 * wrongKeys {                    // right keys cost nothing
+			h.from("198.51.100.7", "GET", "/api/v1/admin/keys", "", "Authorization", "Bearer "+adminKey).want(200)
+		}
+		h.from("198.51.100.7", "GET", "/api/v1/admin/keys", "", "Authorization", "Bearer a guess").refused(401, "no_key")
+		h.from("198.51.100.7", "GET", "/api/v1/admin/keys", "", "Authorization", "Bearer a guess").refused(429, "too_many_requests")
+		h.from("198.51.100.7", "GET", "/api/v1/admin/keys", "").refused(401, "no_key") // no key is no try
+	})
+}
+
+func TestOneAddressCannotKeepStaffOut(t *testing.T) {
+	h := newHouse(t)
+	login := func(addr, key string) *answer {
+		return h.from(addr, "POST", "/admin/login", "key="+key, "Content-Type", "application/x-www-form-urlencoded", "Accept", "text/html")
+	}
+	login("198.51.100.7", "a+guess").want(403).says("That key is not right.")
+	h.guess("198.51.100.9")
+	a := login("198.51.100.9", adminKey).want(429).says("Too many wrong keys came from your address").silent("That key is not right.")
+	checkPage(t, a)
+	if a.Header.Get("Retry-After") == "" {
+		t.Error("no Retry-After")
+	}
+	login("198.51.100.7", adminKey).want(303)
+	other := newHouse(t) // another server has tries of its own
+	h = other
+	login("198.51.100.9", adminKey).want(303)
 }

@@ -2,8 +2,10 @@ package web
 
 import (
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/labstack/echo/v4"
@@ -117,8 +119,37 @@ func contains(o *sale.OrderView, query string) bool {
 	return false
 }
 
-// attentionDoc is money that a person must decide about.
+// moneyMatter is money that a person must decide about: a payment fact that fits
+// nowhere, or an order whose money must go back.
+type moneyMatter struct {
+	Receipt  *sale.Receipt   // or nil
+	Order    *sale.OrderView // or nil
+	Provider string          // who has the money of the order
+	Payment  string          // the provider's name for it
+	Since    time.Time
+}
+
+// attention lists all money that is not where it belongs, oldest first.
+func (s *Server) attention() (all []moneyMatter) {
+	for _, r := range s.office.Attention() {
+		all = append(all, moneyMatter{Receipt: r, Since: r.ReceivedAt})
+	}
+	for _, o := range s.office.RefundsDue() {
+		m := moneyMatter{Order: o, Since: o.UpdatedAt}
+		for _, p := range o.Payments {
+			if p.State == sale.PaymentSucceeded {
+				m.Provider, m.Payment = p.Provider, p.ID
+			}
+		}
+		all = append(all, m)
+	}
+	slices.SortStableFunc(all, func(a, b moneyMatter) int { return a.Since.Compare(b.Since) })
+	return all
+}
+
+// attentionDoc is a payment fact that a person must decide about.
 type attentionDoc struct {
+	Kind       string        `json:"kind"` // "payment"
 	Seq        uint64        `json:"seq"`
 	Attention  string        `json:"attention"` // code: "amount_mismatch", "unknown_order", ...
 	Reason     string        `json:"reason"`    // a sentence
@@ -133,20 +164,45 @@ type attentionDoc struct {
 	ReceivedAt stamp         `json:"receivedAt"`
 }
 
+// refundDoc is an order whose money must go back.
+type refundDoc struct {
+	Kind      string     `json:"kind"` // "refund_due"
+	Reason    string     `json:"reason"`
+	Event     string     `json:"event"` // the id of ours
+	OrderID   uuid.UUID  `json:"orderId"`
+	Provider  string     `json:"provider"`
+	PaymentID string     `json:"paymentId"`
+	Amount    sale.Money `json:"amount"`
+	Since     stamp      `json:"since"`
+}
+
+const refundReason = "The money came when the seats had gone to somebody else. Return it the way it came."
+
 func (s *Server) listAttention(c echo.Context, _ *sale.Key) error {
-	var docs []attentionDoc
-	for _, r := range s.office.Attention() {
-		d := attentionDoc{
-			Seq: r.Seq, Attention: r.Attention, Reason: r.Reason, Provider: r.Fact.Provider, Type: r.Fact.Kind,
-			EventID: r.Fact.EventID, PaymentID: r.Fact.PaymentID, OrderID: r.Fact.Order,
-			Amount: sale.Money{Amount: r.Fact.Amount, Currency: r.Fact.Currency}, Odd: r.Fact.Odd, ReceivedAt: stamp(r.ReceivedAt),
+	var docs []any
+	for _, m := range s.attention() {
+		if m.Receipt != nil {
+			docs = append(docs, receiptOf(m.Receipt))
+			continue
 		}
-		if r.ExpectedIn != "" {
-			d.Expected = &sale.Money{Amount: r.Expected, Currency: r.ExpectedIn}
-		}
-		docs = append(docs, d)
+		docs = append(docs, refundDoc{
+			Kind: "refund_due", Reason: refundReason, Event: m.Order.Event, OrderID: m.Order.ID, Provider: m.Provider, PaymentID: m.Payment,
+			Amount: sale.Money{Amount: m.Order.Total, Currency: m.Order.Currency}, Since: stamp(m.Since),
+		})
 	}
 	return write(c, http.StatusOK, pageOf(docs, ""))
+}
+
+func receiptOf(r *sale.Receipt) attentionDoc {
+	d := attentionDoc{
+		Kind: "payment", Seq: r.Seq, Attention: r.Attention, Reason: r.Reason, Provider: r.Fact.Provider, Type: r.Fact.Kind,
+		EventID: r.Fact.EventID, PaymentID: r.Fact.PaymentID, OrderID: r.Fact.Order,
+		Amount: sale.Money{Amount: r.Fact.Amount, Currency: r.Fact.Currency}, Odd: r.Fact.Odd, ReceivedAt: stamp(r.ReceivedAt),
+	}
+	if r.ExpectedIn != "" {
+		d.Expected = &sale.Money{Amount: r.Expected, Currency: r.ExpectedIn}
+	}
+	return d
 }
 
 type auditDoc struct {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"mime"
 	"net/http"
 	"runtime/debug"
 	"strconv"
@@ -41,6 +42,9 @@ func (s *Server) around(next echo.HandlerFunc) echo.HandlerFunc {
 			s.finish(c, start)
 		}()
 		if err := s.admit(c.Request()); err != nil {
+			return err
+		}
+		if err := s.readForm(c); err != nil {
 			return err
 		}
 		return next(c)
@@ -89,6 +93,34 @@ func (s *Server) admit(r *http.Request) error {
 	}
 	if s.cross.Check(r) != nil {
 		return errCrossSite
+	}
+	return nil
+}
+
+// readForm reads the form of a page, at most maxBody of it, so that handlers
+// look at memory only and what is too large is not taken for an empty form. The
+// API, the plan's form and Extra handlers have limits of their own.
+func (s *Server) readForm(c echo.Context) error {
+	r := c.Request()
+	if r.Method == http.MethodGet || r.Method == http.MethodHead || isAPI(r.URL.Path) || c.Path() == planFormPath || s.extra[c.Path()] {
+		return nil
+	}
+	if r.ContentLength > maxBody {
+		return errTooLarge
+	}
+	if r.Body != nil {
+		r.Body = http.MaxBytesReader(c.Response().Writer, r.Body, maxBody)
+	}
+	if kind, _, err := mime.ParseMediaType(r.Header.Get(echo.HeaderContentType)); err == nil && strings.HasPrefix(kind, "multipart/") {
+		return errFormType
+	}
+	err := r.ParseForm()
+	var large *http.MaxBytesError
+	switch {
+	case errors.As(err, &large):
+		return errTooLarge
+	case err != nil:
+		return errBadRequest
 	}
 	return nil
 }

@@ -106,15 +106,14 @@ func (w *wish) judge(r *sale.HoldRequest) error {
 		return nil // no seats
 	}
 	var ids []*string
-	err := json.Unmarshal(w.Seats, &ids)
+	if json.Unmarshal(w.Seats, &ids) != nil {
+		return refuse("bad_seats", `"seats" must be a list of seat ids, such as ["A-12"].`)
+	}
 	for _, id := range ids {
-		if err != nil || id == nil {
+		if id == nil {
 			return refuse("bad_seats", `Every entry of "seats" must be the id of a seat, such as "A-12".`)
 		}
 		r.Seats = append(r.Seats, *id)
-	}
-	if err != nil {
-		return refuse("bad_seats", `"seats" must be a list of seat ids, such as ["A-12"].`)
 	}
 	return nil
 }
@@ -168,10 +167,10 @@ func orderID(c echo.Context) (uuid.UUID, error) {
 // showOrder shows an order to its buyer, and any to a key of the shop or the box office.
 func (s *Server) showOrder(c echo.Context) error {
 	if _, sent := bearer(c.Request().Header); sent {
-		k, ok := s.staffSession(c)
+		k, err := s.staffSession(c)
 		switch {
-		case !ok:
-			return errNoKey
+		case err != nil:
+			return err
 		case !k.Role.Includes(sale.RoleShop) && !k.Role.Includes(sale.RoleBoxOffice):
 			return errWrongRole
 		}

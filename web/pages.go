@@ -2,9 +2,6 @@ package web
 
 import (
 	"bytes"
-	"compress/gzip"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"html/template"
@@ -19,8 +16,6 @@ import (
 	"foyer/outbox"
 	"foyer/sale"
 	"foyer/static"
-
-	_ "time/tzdata" // pages name the hour of the house, also on machines without zone files
 )
 
 // pages registers everything that people see: the pages and their files. Forms
@@ -57,11 +52,12 @@ type page struct {
 
 // views are all templates, parsed at start. Each page is a file in static/pages.
 var views = template.Must(template.New("").Funcs(template.FuncMap{
-	"asset": assetPath,
-	"money": formatMoney,
-	"phase": phaseWord,
-	"count": count,
-	"mask":  outbox.Mask,
+	"asset":  assetPath,
+	"money":  formatMoney,
+	"phase":  phaseWord,
+	"count":  count,
+	"mask":   outbox.Mask,
+	"refund": func() string { return refundReason },
 	"json": func(v any) (string, error) {
 		b, err := json.Marshal(v)
 		return string(b), err
@@ -101,22 +97,6 @@ func (s *Server) renderTo(c echo.Context, status int, name string, data any, for
 		body = squeeze(body)
 	}
 	return c.Blob(status, "text/html; charset=utf-8", body)
-}
-
-var squeezers = sync.Pool{New: func() any {
-	z, _ := gzip.NewWriterLevel(nil, gzip.BestSpeed) // the level is right
-	return z
-}}
-
-// squeeze packs a page; a list of two thousand seats shrinks to a twentieth.
-func squeeze(body []byte) []byte {
-	var b bytes.Buffer
-	z := squeezers.Get().(*gzip.Writer)
-	defer squeezers.Put(z)
-	z.Reset(&b)
-	_, _ = z.Write(body) // a Buffer takes everything
-	_ = z.Close()
-	return b.Bytes()
 }
 
 // seeOther sends the browser on with a GET.
@@ -180,16 +160,36 @@ func count(n int, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
+// zones keeps what time.LoadLocation found, which reads and parses a file each time.
+var zones sync.Map // name -> *time.Location
+
+// zone finds a time zone by its IANA name.
+func zone(name string) (*time.Location, error) {
+	if kept, ok := zones.Load(name); ok {
+		return kept.(*time.Location), nil
+	}
+	loc, err := time.LoadLocation(name)
+	if err != nil {
+		return nil, err
+	}
+	zones.Store(name, loc)
+	return loc, nil
+}
+
 // zoned writes a moment in the event's own zone, with the zone's name.
-func zoned(t *time.Time, zone string) string {
+func zoned(t *time.Time, name string) string {
 	if t == nil {
 		return ""
 	}
-	loc, err := time.LoadLocation(zone)
+	return inZone(*t, name, "Mon 2 January 2006, 15:04")
+}
+
+func inZone(t time.Time, name, layout string) string {
+	loc, err := zone(name)
 	if err != nil {
-		loc, zone = time.UTC, "UTC"
+		loc, name = time.UTC, "UTC"
 	}
-	return t.In(loc).Format("Mon 2 January 2006, 15:04") + " (" + strings.ReplaceAll(zone, "_", " ") + " time)"
+	return t.In(loc).Format(layout) + " (" + strings.ReplaceAll(name, "_", " ") + " time)"
 }
 
 // eventsPage lists the public events.
@@ -201,7 +201,7 @@ func (s *Server) eventsPage(c echo.Context) error {
 	v := struct {
 		page
 		Events []card
-	}{page: page{Title: "Events"}}
+	}{page: page{Title: "Events", Script: "events.js"}}
 	for _, e := range s.office.Events() {
 		_, phase, err := s.office.Event(e.ID)
 		if err != nil {
@@ -218,15 +218,12 @@ func (s *Server) eventsPage(c echo.Context) error {
 
 // shell is the waiting page of one event, the same for everybody, ready to go.
 type shell struct {
-	event         *sale.Event
-	phase         sale.Phase
-	tag           string
-	plain, packed []byte
+	event *sale.Event
+	phase sale.Phase
+	*document
 }
 
-// shells keeps the last shell of every event, across servers: what was made
-// from the same snapshot of the event is the same page.
-var shells sync.Map // event id -> *shell
+var shellCaching = []string{"public, max-age=10"}
 
 // waitPage answers the static shell. It sets no cookie and may be kept by any
 // cache for ten seconds.
@@ -235,16 +232,16 @@ func (s *Server) waitPage(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	found, _ := shells.Load(e.ID)
+	found, _ := s.shells.Load(e.ID)
 	kept, _ := found.(*shell)
 	if kept == nil || kept.event != e || kept.phase != phase {
 		if kept, err = newShell(e, phase); err != nil {
 			return err
 		}
-		shells.Store(e.ID, kept)
+		s.shells.Store(e.ID, kept)
 	}
 	pageHeaders(c.Response().Header(), "'self'")
-	return sendBytes(c, http.StatusOK, "text/html; charset=utf-8", "public, max-age=10", kept.tag, kept.plain, kept.packed)
+	return kept.send(c, shellCaching)
 }
 
 func newShell(e *sale.Event, phase sale.Phase) (*shell, error) {
@@ -252,8 +249,7 @@ func newShell(e *sale.Event, phase sale.Phase) (*shell, error) {
 	if err := views.ExecuteTemplate(&b, "wait.html", waitView(e, phase)); err != nil {
 		return nil, fmt.Errorf("page wait: %w", err)
 	}
-	sum := sha256.Sum256(b.Bytes())
-	return &shell{event: e, phase: phase, tag: hex.EncodeToString(sum[:8]), plain: b.Bytes(), packed: pack(b.Bytes())}, nil
+	return &shell{e, phase, newDocument("text/html; charset=utf-8", hashOf(b.Bytes()), b.Bytes(), pack(b.Bytes()))}, nil
 }
 
 type waitData struct {
@@ -266,7 +262,7 @@ func waitView(e *sale.Event, phase sale.Phase) waitData {
 	switch phase {
 	case sale.PhaseLobby:
 		v.Opens = zoned(e.OpensAt, e.TimeZone)
-		v.Lead = "You can come into the lobby now."
+		v.Lead = "You can join the line now. It starts moving when the sale opens."
 	case sale.PhaseOpen:
 		v.Lead = "The sale is open."
 	case sale.PhasePaused:

@@ -2,15 +2,9 @@ package web
 
 import (
 	"errors"
-	"fmt"
-	"io"
-	"maps"
-	"mime/multipart"
 	"net/http"
-	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/labstack/echo/v4"
@@ -19,6 +13,9 @@ import (
 	"foyer/sale"
 	"foyer/seats"
 )
+
+// planFormPath takes the one form that carries a file, and has a limit of its own.
+const planFormPath = "/admin/events/:event/plan"
 
 func (s *Server) adminPages(e *echo.Echo) {
 	e.GET("/admin", s.adminPage)
@@ -31,13 +28,13 @@ func (s *Server) adminPages(e *echo.Echo) {
 	e.POST("/admin/events/:event/say", s.staffForm(s.sayForm))
 	e.POST("/admin/events/:event/pace", s.staffForm(s.paceForm))
 	e.POST("/admin/events/:event/prices", s.staffForm(s.pricesForm))
-	e.POST("/admin/events/:event/plan", s.staffForm(s.planForm))
+	e.POST(planFormPath, s.staffForm(s.planForm))
 }
 
 // staff tells which admin is logged in.
 func (s *Server) staff(c echo.Context) (*sale.Key, bool) {
-	k, ok := s.staffSession(c)
-	return k, ok && k.Role.Includes(sale.RoleAdmin)
+	k, err := s.staffSession(c)
+	return k, err == nil && k.Role.Includes(sale.RoleAdmin)
 }
 
 // staffForm lets an admin's form through; anybody else gets the login.
@@ -51,61 +48,24 @@ func (s *Server) staffForm(h staffHandler) echo.HandlerFunc {
 	}
 }
 
-// door spaces out tries to log in, over all clients, so that a key cannot be
-// guessed by trying many. The zero value is ready.
-type door struct {
-	mu   sync.Mutex
-	next time.Time
-}
-
-const (
-	loginGap   = 250 * time.Millisecond // between two tries
-	loginQueue = 3 * time.Second        // who would wait longer is sent away
-)
-
-// wait tells how long the next try must wait, and whether it may try at all.
-func (d *door) wait(now time.Time) (time.Duration, bool) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	at := d.next
-	if at.Before(now) {
-		at = now
-	}
-	if at.Sub(now) > loginQueue {
-		return 0, false
-	}
-	d.next = at.Add(loginGap)
-	return at.Sub(now), true
-}
-
-var loginDoor door
-
 func (s *Server) loginForm(c echo.Context) error {
-	wait, ok := loginDoor.wait(time.Now())
-	if ok && wait > 0 {
-		t := time.NewTimer(wait)
-		defer t.Stop()
-		select {
-		case <-t.C:
-		case <-c.Request().Context().Done():
-			return c.Request().Context().Err()
-		}
+	k, err := s.authenticate(c, strings.TrimSpace(c.FormValue("key")))
+	if err == nil && k.Role.Includes(sale.RoleAdmin) {
+		s.login(c, k)
+		return seeOther(c, "/admin")
 	}
-	if ok {
-		secret := strings.TrimSpace(c.FormValue("key"))
-		k, known := s.office.Authenticate(secret)
-		if known && k.Role.Includes(sale.RoleAdmin) && s.login(c, secret) {
-			return seeOther(c, "/admin")
-		}
+	if p := s.problem(err); p.Code == "too_many_requests" {
+		c.Response().Header().Set(echo.HeaderRetryAfter, strconv.Itoa(wholeSeconds(p.RetryAfter)))
+		return s.loginPage(c, p.Status, p.Detail)
 	}
-	return s.loginPage(c, http.StatusForbidden, true)
+	return s.loginPage(c, http.StatusForbidden, "That key is not right.")
 }
 
-func (s *Server) loginPage(c echo.Context, status int, wrong bool) error {
+func (s *Server) loginPage(c echo.Context, status int, trouble string) error {
 	return s.render(c, status, "login", struct {
 		page
-		Wrong bool
-	}{page{Title: "Staff – Foyer", Narrow: true}, wrong})
+		Trouble string
+	}{page{Title: "Staff – Foyer", Narrow: true}, trouble})
 }
 
 func (s *Server) logoutForm(c echo.Context) error {
@@ -130,11 +90,6 @@ var done = map[string]string{
 	"retry": "The message is tried again.", "drop": "The message was given up.",
 }
 
-type eventForm struct {
-	ID, Name, Venue, Zone, Starts, Opens, Currency, Buyer, Pace, Active, Seats, Prices string
-	Buyers                                                                             []string
-}
-
 type liveRow struct {
 	ID, Name string
 	Phase    sale.Phase
@@ -145,7 +100,7 @@ type liveRow struct {
 
 func (s *Server) adminPage(c echo.Context) error {
 	if _, ok := s.staff(c); !ok {
-		return s.loginPage(c, http.StatusOK, false)
+		return s.loginPage(c, http.StatusOK, "")
 	}
 	d := sale.DefaultSettings()
 	return s.showAdmin(c, nil, eventForm{
@@ -158,13 +113,16 @@ func (s *Server) showAdmin(c echo.Context, trouble *problem, form eventForm) err
 	v := struct {
 		staffPage
 		Events    []liveRow
-		Attention []*sale.Receipt
+		Attention []moneyMatter
 		Dead      []outbox.Message
 		Audit     []sale.Entry
 		Form      eventForm
 		Version   string
 	}{Form: form, Version: s.conf.Version}
 	v.page = page{Title: "Box office – Foyer", Script: "admin.js"}
+	if trouble != nil {
+		trouble.Detail = labels.Replace(trouble.Detail)
+	}
 	v.Trouble = trouble
 	v.Done = done[c.QueryParam("done")]
 	v.Form.Buyers = []string{"none", "optional", "required"}
@@ -175,7 +133,7 @@ func (s *Server) showAdmin(c echo.Context, trouble *problem, form eventForm) err
 		}
 		v.Events = append(v.Events, liveRow{e.ID, e.Name, live.Status.Phase, live, moneySign(e.Currency), moneyDigits(e.Currency)})
 	}
-	v.Attention = s.office.Attention()
+	v.Attention = s.attention()
 	var err error
 	if v.Dead, err = s.office.Messages(outbox.Dead, 0, 20); err != nil {
 		return err
@@ -191,11 +149,7 @@ func (s *Server) showAdmin(c echo.Context, trouble *problem, form eventForm) err
 }
 
 func (s *Server) createForm(c echo.Context, by *sale.Key) error {
-	f := eventForm{
-		ID: c.FormValue("id"), Name: c.FormValue("name"), Venue: c.FormValue("venue"), Zone: c.FormValue("timeZone"),
-		Starts: c.FormValue("startsAt"), Opens: c.FormValue("opensAt"), Currency: c.FormValue("currency"), Buyer: c.FormValue("buyer"),
-		Pace: c.FormValue("admitPerSecond"), Active: c.FormValue("maxActive"), Seats: c.FormValue("maxSeats"), Prices: c.FormValue("prices"),
-	}
+	f := readEventForm(c)
 	settings, err := f.settings()
 	if err == nil {
 		_, err = s.office.CreateEvent(actor(by), settings)
@@ -210,95 +164,6 @@ func (s *Server) createForm(c echo.Context, by *sale.Key) error {
 	return seeOther(c, "/admin/events/"+settings.ID+"?done=made")
 }
 
-// settings reads the form. What the sale itself checks is left to it.
-func (f *eventForm) settings() (sale.Settings, error) {
-	v := sale.DefaultSettings()
-	v.ID, v.Name, v.Venue, v.TimeZone, v.Currency = f.ID, f.Name, f.Venue, strings.TrimSpace(f.Zone), f.Currency
-	v.Rules.Buyer = f.Buyer
-	loc, err := time.LoadLocation(v.TimeZone)
-	if err != nil || v.TimeZone == "" || v.TimeZone == "Local" {
-		return v, sayBad("The time zone must be a name such as Europe/Berlin.")
-	}
-	if v.StartsAt, err = wallTime(f.Starts, loc); err != nil {
-		return v, err
-	}
-	if v.OpensAt, err = wallTime(f.Opens, loc); err != nil {
-		return v, err
-	}
-	for _, n := range []struct {
-		to   *int
-		text string
-		what string
-	}{{&v.Rules.AdmitPerSecond, f.Pace, "People let in per second"}, {&v.Rules.MaxActive, f.Active, "People choosing at one time"}, {&v.Rules.MaxSeatsPerOrder, f.Seats, "Seats per order"}} {
-		if *n.to, err = strconv.Atoi(strings.TrimSpace(n.text)); err != nil {
-			return v, sayBad(n.what + " must be a whole number.")
-		}
-	}
-	v.Prices, err = readPrices(f.Prices, v.Currency)
-	return v, err
-}
-
-func sayBad(detail string) error { return refuse(sale.ErrBadEvent.Code, detail) }
-
-// wallTime reads a local time of the house. An hour that the change to summer
-// time leaves out is refused; of an hour that comes twice the first is meant.
-func wallTime(text string, loc *time.Location) (*time.Time, error) {
-	if text == "" {
-		return nil, nil
-	}
-	const layout, long = "2006-01-02T15:04", "2006-01-02T15:04:05"
-	form := layout
-	if len(text) == len(long) {
-		form = long
-	}
-	t, err := time.ParseInLocation(form, text, loc)
-	if err != nil {
-		return nil, sayBad("A time must be written as 2027-03-01T19:00.")
-	}
-	if t.Format(form) != text {
-		return nil, sayBad("The time " + text + " does not exist in " + loc.String() + ": the clocks are put forward then.")
-	}
-	if earlier := t.Add(-time.Hour); earlier.Format(form) == text {
-		t = earlier
-	}
-	t = t.UTC()
-	return &t, nil
-}
-
-// readPrices reads lines such as "Stalls = 42.50".
-func readPrices(text, currency string) (map[string]int64, error) {
-	prices := map[string]int64{}
-	for line := range strings.Lines(text) {
-		line = strings.TrimSpace(line)
-		if line == "" {
-			continue
-		}
-		cut := strings.LastIndex(line, "=")
-		if cut < 0 {
-			return nil, sayBad(fmt.Sprintf("The price line %q must look like Stalls = 42.50.", line))
-		}
-		name := strings.TrimSpace(line[:cut])
-		minor, err := parseMoney(line[cut+1:], currency)
-		if err != nil {
-			return nil, sayBad(fmt.Sprintf("The price of %q must be an amount of %s with at most %s.", name, currency, count(moneyDigits(currency), "decimal")))
-		}
-		if _, twice := prices[name]; twice {
-			return nil, sayBad(fmt.Sprintf("The category %q has two prices.", name))
-		}
-		prices[name] = minor
-	}
-	return prices, nil
-}
-
-func writePrices(prices map[string]int64, currency string) string {
-	var b strings.Builder
-	for _, name := range slices.Sorted(maps.Keys(prices)) {
-		amount := strings.TrimPrefix(formatMoney(prices[name], currency), moneySign(currency))
-		b.WriteString(name + " = " + strings.ReplaceAll(amount, ",", "") + "\n")
-	}
-	return b.String()
-}
-
 // planCheck is the result of a plan that was only looked at.
 type planCheck struct {
 	Change  *sale.PlanChange
@@ -308,7 +173,7 @@ type planCheck struct {
 
 func (s *Server) adminEventPage(c echo.Context) error {
 	if _, ok := s.staff(c); !ok {
-		return s.loginPage(c, http.StatusOK, false)
+		return s.loginPage(c, http.StatusOK, "")
 	}
 	return s.showAdminEvent(c, nil, nil)
 }
@@ -343,6 +208,7 @@ func (s *Server) showAdminEvent(c echo.Context, trouble error, check *planCheck)
 		if p.Code == "internal" {
 			return trouble
 		}
+		p.Detail = labels.Replace(p.Detail)
 		if p.Problems != nil {
 			p.Detail = "The plan cannot be used, and nothing was changed. What is wrong with it:"
 		}
@@ -375,6 +241,10 @@ func (s *Server) sayForm(c echo.Context, by *sale.Key) error {
 	case "announce":
 		_, err = s.office.Announce(who, event, message)
 	case "close":
+		if c.FormValue("sure") == "" {
+			err = sayBad("Tick the box first. The sale was not closed.")
+			break
+		}
 		_, err = s.office.CloseEvent(who, event, message)
 	default:
 		err = errBadRequest
@@ -383,12 +253,12 @@ func (s *Server) sayForm(c echo.Context, by *sale.Key) error {
 }
 
 func (s *Server) paceForm(c echo.Context, by *sale.Key) error {
+	pace, err1 := strconv.Atoi(c.FormValue("admitPerSecond"))
+	active, err2 := strconv.Atoi(c.FormValue("maxActive"))
+	if err1 != nil || err2 != nil {
+		return s.after(c, sayBad("The pace must be whole numbers."), "pace")
+	}
 	_, err := s.office.ChangeEvent(actor(by), param(c, "event"), func(v *sale.Settings) error {
-		pace, err1 := strconv.Atoi(c.FormValue("admitPerSecond"))
-		active, err2 := strconv.Atoi(c.FormValue("maxActive"))
-		if err1 != nil || err2 != nil {
-			return sayBad("The pace must be whole numbers.")
-		}
 		v.Rules.AdmitPerSecond, v.Rules.MaxActive = pace, active
 		return nil
 	})
@@ -408,7 +278,8 @@ func (s *Server) pricesForm(c echo.Context, by *sale.Key) error {
 // planForm looks at a file that was sent up, or sets the plan that was looked at.
 func (s *Server) planForm(c echo.Context, by *sale.Key) error {
 	r := c.Request()
-	r.Body = http.MaxBytesReader(c.Response(), r.Body, maxPlan+64<<10)
+	_ = http.NewResponseController(c.Response()).SetReadDeadline(time.Now().Add(planPatience))
+	r.Body = http.MaxBytesReader(c.Response().Writer, r.Body, maxPlan+maxBody)
 	if err := r.ParseMultipartForm(8 << 20); err != nil {
 		var large *http.MaxBytesError
 		if errors.As(err, &large) {
@@ -430,22 +301,4 @@ func (s *Server) planForm(c echo.Context, by *sale.Key) error {
 		return s.after(c, err, "plan")
 	}
 	return s.showAdminEvent(c, nil, &planCheck{change, seats.Notices(doc), string(plan.JSON())})
-}
-
-// planDoc finds the document; looked tells that it is one shown before.
-func planDoc(f *multipart.Form) (doc []byte, looked bool, err error) {
-	if texts := f.Value["doc"]; len(texts) == 1 {
-		return []byte(texts[0]), true, nil
-	}
-	files := f.File["file"]
-	if len(files) != 1 {
-		return nil, false, refuse("bad_request", "Choose a file first.")
-	}
-	file, err := files[0].Open()
-	if err != nil {
-		return nil, false, err
-	}
-	defer func() { _ = file.Close() }() // read only
-	doc, err = io.ReadAll(file)
-	return doc, false, err
 }

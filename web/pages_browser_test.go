@@ -203,7 +203,7 @@ func TestBrowserBuysByKeyboardAlone(t *testing.T) {
 	run(ctx, t, see(`/just taken row A, seat 2/.test(document.getElementById('trouble').textContent) && document.activeElement.id == 'trouble'`),
 		see(`document.getElementById('total').textContent == '1 seat, €42.50' && document.querySelector('input[value=A-2]').disabled`),
 		see(`document.querySelector('[data-free]').textContent == '5 free'`),
-		chromedp.Focus("#hold"), chromedp.KeyEvent(kb.Enter), see(`/^Your seats are held/.test(document.title)`),
+		chromedp.Focus("#hold"), chromedp.KeyEvent(kb.Enter), see(`/^Your seats are held/.test(document.title) && document.readyState == 'complete'`),
 		chromedp.Focus("button[name=provider]"))
 	path := ask[string](ctx, t, "location.pathname")
 	run(ctx, t, chromedp.KeyEvent(kb.Enter), see(`location.pathname.startsWith('/demo/pay/')`),

@@ -71,7 +71,7 @@ func (s *Server) linePage(c echo.Context) error {
 		return err
 	}
 	v := lineData{page: page{Title: e.Name}, waitData: waitView(e, phase), Phase: phase}
-	v.Place.Status = "NOT_ENTERED"
+	v.Place.Status = sale.NotEntered
 	if visitor, ok := s.visitor(c); ok {
 		if v.Place, err = s.office.Poll(e.ID, visitor); err != nil {
 			return err
@@ -79,14 +79,14 @@ func (s *Server) linePage(c echo.Context) error {
 	}
 	p := &v.Place
 	switch p.Status {
-	case "LOBBY", "WAITING":
+	case sale.Lobby, sale.Waiting:
 		v.Reload = max(2, int(math.Ceil(p.Poll.Seconds())))
 		v.Title = e.Name + " – waiting"
-		if p.Status == "WAITING" {
+		if p.Status == sale.Waiting && phase != sale.PhaseClosed {
 			v.Title = strconv.Itoa(p.Rank) + " ahead – " + e.Name
 		}
 		v.Wait = waitWords(p.WaitLow, p.WaitHigh)
-	case "READY":
+	case sale.Ready:
 		v.Reload = 15
 		v.Title = "Your turn – " + e.Name
 		v.Left = clock(p.TokenExpiresAt.Sub(p.Now))

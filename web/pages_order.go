@@ -4,6 +4,7 @@ import (
 	"html/template"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -16,19 +17,23 @@ import (
 
 type orderData struct {
 	page
-	Order    *sale.OrderView
-	Event    *sale.Event
-	Starts   string
-	Left     string // of the hold, "4:59"
-	LeftFor  int64  // milliseconds
-	Buyer    sale.Buyer
-	Asks     bool // for the buyer's name and address
-	Must     bool // and insists
-	Pays     []payView
-	Continue string // the provider's page of a running payment
-	Tickets  []ticketView
-	Trouble  *problem
-	Created  string
+	Order     *sale.OrderView
+	Event     *sale.Event
+	Starts    string
+	Left      string // of the hold, "4:59"
+	LeftFor   int64  // milliseconds
+	Free      string // when the seats of a running payment are free again, in the house's time
+	Late      bool   // money may still come although the time is over
+	Refused   bool   // the last payment failed
+	Buyer     sale.Buyer
+	Asks      bool // for the buyer's name and address
+	Must      bool // and insists
+	Pays      []payView
+	Elsewhere string // where to pay when there is no way on this page
+	Continue  string // the provider's page of a running payment
+	Tickets   []ticketView
+	Trouble   *problem
+	Created   string
 }
 
 type payView struct{ Name, Word string }
@@ -81,15 +86,10 @@ func (s *Server) releaseForm(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	switch o.Status {
-	case sale.Pending:
-		err = s.office.Release(visitor, o.ID)
-	case sale.Paying:
-		_, err = s.office.Cancel(visitor, o.ID)
-	default: // over already: a second click
+	if o.Status != sale.Pending { // money is on its way, or it is over already: a second click
 		return seeOther(c, "/orders/"+o.ID.String())
 	}
-	if err != nil {
+	if err := s.office.Release(visitor, o.ID); err != nil {
 		return s.orderTrouble(c, visitor, o.ID, err, o.Buyer)
 	}
 	return seeOther(c, "/orders/"+o.ID.String())
@@ -128,12 +128,17 @@ func (s *Server) showOrderPage(c echo.Context, o *sale.OrderView, trouble *probl
 	case sale.Pending:
 		v.timeLeft(o.HoldExpiresAt)
 		v.pays(e)
+		n := len(o.Payments)
+		v.Refused = trouble == nil && n > 0 && o.Payments[n-1].State == sale.PaymentFailed
 	case sale.Paying:
 		v.timeLeft(o.HoldExpiresAt)
+		v.Free = inZone(o.HoldExpiresAt.Add(time.Minute-1).Truncate(time.Minute), e.TimeZone, "15:04") // not too early
 		v.Reload = 5
 		if n := len(o.Payments); n > 0 {
 			v.Continue = webAddress(o.Payments[n-1].RedirectURL)
 		}
+	case sale.Expired:
+		v.Late = slices.ContainsFunc(o.Payments, func(p sale.Payment) bool { return p.State == sale.PaymentStarted })
 	case sale.Paid:
 		if err := v.tickets(o); err != nil {
 			return err
@@ -156,6 +161,10 @@ func (v *orderData) timeLeft(until time.Time) {
 // pays lists the ways to pay on this page; the venue's own shop and the door
 // take money elsewhere.
 func (v *orderData) pays(e *sale.Event) {
+	v.Elsewhere = "Pay in the venue's own shop"
+	if !slices.Contains(e.Providers, "shop") {
+		v.Elsewhere = "Pay at the venue's box office"
+	}
 	for _, p := range e.Providers {
 		switch p {
 		case "shop", "door":

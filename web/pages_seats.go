@@ -39,7 +39,10 @@ type seatsData struct {
 	Trouble  *problem        // what went wrong with the last try
 	Lost     []string        // labels of the seats that were lost
 	Numbers  []int           // 1 to the most seats of an order
+	Wheels   bool            // the house has places for wheelchairs
+	Along    bool            // and seats for those who come along
 	PlanPath string
+	Version  string // of the plan
 }
 
 type kindView struct {
@@ -67,6 +70,7 @@ type rowView struct {
 
 type seatView struct {
 	ID, Number, Word, Label string
+	Kind                    string // "wheelchair", "companion" or ""
 	State                   string // one letter
 	Checked, Off            bool
 }
@@ -144,11 +148,12 @@ func (s *Server) showHouse(c echo.Context, trouble error, chosen []string) error
 	if err != nil {
 		return err
 	}
-	house, err := s.office.Seats(e.ID)
+	shared, err := s.house(e.ID)
 	if err != nil {
 		return err
 	}
-	if len(house.States) != plan.Len() { // a new plan came in between; the next try sees one of them
+	house := shared.house
+	if house.PlanVersion != plan.Version() { // a new plan came in between; the next try sees one of them
 		return sale.ErrUnavailable
 	}
 	v.Script = "seats.js"
@@ -194,15 +199,19 @@ func (v *seatsData) turn(s *Server, visitor uuid.UUID) {
 func (v *seatsData) house(plan *seats.Plan, house sale.SeatsView, chosen []string, part string) {
 	e := v.Event
 	v.Sign, v.Digits, v.Prices, v.Counts = moneySign(e.Currency), moneyDigits(e.Currency), e.Prices, house.Counts
-	v.PlanPath = api + "/events/" + e.ID + "/plan?v=" + plan.Version()
+	v.Version = plan.Version()
+	v.PlanPath = api + "/events/" + e.ID + "/plan?v=" + v.Version
 	for n := range e.Rules.MaxSeatsPerOrder {
 		v.Numbers = append(v.Numbers, n+1)
 	}
 	free := map[string]int{}
 	for i, state := range house.States {
+		seat := plan.Seat(i)
 		if state == seats.Available {
-			free[plan.Seat(i).Category]++
+			free[seat.Category]++
 		}
+		v.Wheels = v.Wheels || seat.Accessible
+		v.Along = v.Along || seat.Companion
 	}
 	for _, k := range plan.Categories {
 		if price, ok := e.Prices[k.Name]; ok {
@@ -291,7 +300,11 @@ func (l *lister) seat(i int, row string) seatView {
 	v.Off = state != seats.Available && state != mine
 	v.Checked = !v.Off && slices.Contains(l.chosen, seat.ID)
 	v.Label = "Row " + row + ", seat " + seat.Number
+	if seat.Companion {
+		v.Kind = "companion"
+	}
 	if seat.Accessible {
+		v.Kind = "wheelchair"
 		v.Label += ", wheelchair place"
 	}
 	if seat.Companion {

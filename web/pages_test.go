@@ -155,7 +155,7 @@ func TestWaitingPageIsSmallAndTheSameForEverybody(t *testing.T) {
 	names := []string{"wait.css", "wait.js"}
 	for _, name := range names {
 		a.says(assetPath(name))
-		size += len(assets[name].plain)
+		size += len(assets[name].plain.body)
 	}
 	if n := bytes.Count(a.Body, []byte("/static/")); n != len(names) {
 		t.Errorf("the page asks for %d files, want %d", n, len(names))
@@ -207,7 +207,8 @@ func TestPurchaseWithoutScripts(t *testing.T) {
 	if twice.Header.Get("Location") != paid.Header.Get("Location") {
 		t.Error("the second click starts a second payment")
 	}
-	b.get(order).want(200).says("Payment running", `http-equiv="refresh"`, paid.Header.Get("Location"))
+	b.get(order).want(200).says("Payment running", `http-equiv="refresh"`, paid.Header.Get("Location"), "If you do not pay, the seats are free again at 19:05 (UTC time)").silent("/release", "give the seats back")
+	b.follow(b.post(order + "/release")).says("Payment running") // a page that was open before
 	b.get("/events/gala/seats").want(200).says("A payment is running")
 	b.post("/events/gala/hold", "seat", "A-5").want(409).says("A payment is running")
 
@@ -261,7 +262,7 @@ func TestLineWithoutScripts(t *testing.T) {
 	h.event("later", opens)
 	early := h.browser()
 	early.get("/events/later").says("Wed 2 December 2026, 05:00 (Asia/Seoul time)")
-	early.follow(early.post("/events/later/line")).says("You are in the lobby", "05:00 (Asia/Seoul time)")
+	early.follow(early.post("/events/later/line")).says("You are in the line", "It starts moving when the sale opens", "05:00 (Asia/Seoul time)")
 	h.staff("POST", "/api/v1/admin/events/gala/close", `{"message":"Good night"}`).want(200)
 	late := h.browser()
 	late.get("/events/gala").says("The sale is closed.", "<button hidden>", "Good night")
@@ -308,9 +309,23 @@ func TestLapsedOrderShowsTheNextStep(t *testing.T) {
 	h.clock.pass(5*time.Minute - time.Millisecond)
 	b.get(order).says("Your seats are held", `>0:01<`)
 	h.clock.pass(time.Millisecond)
-	b.get(order).says("The time is over", "Choose seats again").silent("role=\"timer\"", "/pay")
+	b.get(order).says("The time is over", "Choose seats again", "Nothing was paid").silent("role=\"timer\"", "/pay", "still arrives")
 	b.follow(b.post(order+"/pay", "provider", "demo")).says("The time is over")
 	b.get("/events/gala/seats").want(403).says("If you had a turn, it is over", "/events/gala\"")
+}
+
+func TestLapsedOrderTellsWhatBecomesOfLateMoney(t *testing.T) {
+	h := newHouse(t)
+	h.event("gala")
+	b := h.browser()
+	b.turn("gala")
+	order := b.post("/events/gala/hold", "seat", "A-1").want(303).Header.Get("Location")
+	b.post(order+"/pay", "provider", "demo").want(303)
+	h.clock.pass(time.Hour)
+	if _, err := h.office.Tick("gala", time.Second); err != nil { // swept or not
+		t.Fatal(err)
+	}
+	b.get(order).says("The time is over", "If money still arrives for this order, it buys the seats if they are free then; else all of it comes back").silent("Nothing was paid")
 }
 
 func TestProviderThatIsDownKeepsTheSeats(t *testing.T) {
@@ -418,11 +433,11 @@ func TestStaticFiles(t *testing.T) {
 		status int
 		cache  string
 	}{
-		{assetPath("wait.js"), 200, cacheYear},
-		{assetPath("base.css"), 200, cacheYear},
-		{"/static/wait.js", 200, cacheShort},
-		{"/favicon.svg", 200, cacheShort},
-		{"/robots.txt", 200, cacheShort},
+		{assetPath("wait.js"), 200, forAYear[0]},
+		{assetPath("base.css"), 200, forAYear[0]},
+		{"/static/wait.js", 200, revalidate[0]},
+		{"/favicon.svg", 200, revalidate[0]},
+		{"/robots.txt", 200, revalidate[0]},
 		{"/static/wait.0000000000.js", 404, ""},
 		{"/static/", 404, ""},
 		{"/static", 404, ""},
@@ -518,8 +533,8 @@ func TestStaffByForms(t *testing.T) {
 	b := h.browser()
 	b.get("/admin").want(200).says("Log in").silent("New event")
 	b.post("/admin/events", "id", "x").want(303) // to the login
-	b.post("/admin/login", "key", "nonsense").want(403).says("Wrong.")
-	b.post("/admin/login", "key", h.key("door")).want(403).says("Wrong.")
+	b.post("/admin/login", "key", "nonsense").want(403).says("That key is not right.")
+	b.post("/admin/login", "key", h.key("door")).want(403).says("That key is not right.")
 	b.follow(b.post("/admin/login", "key", adminKey)).says("No event yet", "New event", "Nothing. All money")
 
 	form := []string{"id", "gala", "name", "Gala", "venue", "Town Hall", "timeZone", "Europe/Berlin", "startsAt", "2027-03-01T20:00", "opensAt", "2026-12-24T10:00",
@@ -559,10 +574,11 @@ func TestStaffByForms(t *testing.T) {
 	b.follow(b.post("/admin/events/gala/say", "do", "announce", "message", "")).silent("Back at nine")
 	b.post("/admin/events/gala/say", "do", "nothing").want(400)
 	b.follow(b.post("/admin/events/gala/pace", "admitPerSecond", "7", "maxActive", "8")).says(`value="7"`)
-	b.post("/admin/events/gala/pace", "admitPerSecond", "0", "maxActive", "8").want(422).says("admitPerSecond")
+	b.post("/admin/events/gala/pace", "admitPerSecond", "0", "maxActive", "8").want(422).says("People let in per second must be 1 to 5000.").silent("rules.")
 	b.follow(b.post("/admin/events/gala/prices", "prices", "Stalls = 10\nLoge = 20")).says("2 seats with a price")
 	b.post("/admin/events/gala/prices", "prices", "Stalls = 1\nStalls = 2").want(422).says("two prices")
-	b.follow(b.post("/admin/events/gala/say", "do", "close", "message", "Good night")).says("Closed")
+	b.post("/admin/events/gala/say", "do", "close").want(422).says("The sale was not closed.")
+	b.follow(b.post("/admin/events/gala/say", "do", "close", "message", "Good night", "sure", "yes")).says("Closed")
 	b.get("/admin/events/none").want(404)
 	b.get("/admin").says("Gala", "event.open", "event.close")
 
@@ -583,28 +599,35 @@ func TestAttentionIsShownToStaff(t *testing.T) {
 	}
 	b := h.browser()
 	b.post("/admin/login", "key", adminKey).want(303)
-	b.get("/admin").want(200).says("Needs a person (1)", "€42.50", "dp_1", "&lt;i&gt;no order")
+	b.get("/admin").want(200).says("Needs attention (1)", "€42.50", "dp_1", "&lt;i&gt;no order")
 }
 
-func TestLoginTriesAreSpaced(t *testing.T) {
-	var d door
-	now := time.Date(2026, 12, 1, 19, 0, 0, 0, time.UTC)
-	if wait, ok := d.wait(now); wait != 0 || !ok {
-		t.Fatalf("the first try waits %v, %v", wait, ok)
+func TestMoneyThatMustGoBackIsShownToStaff(t *testing.T) {
+	h := newHouse(t)
+	h.event("gala")
+	_, late := h.held("gala", `["A-1"]`)
+	h.clock.pass(time.Hour)
+	h.held("gala", `["A-1"]`)
+	b := h.browser()
+	b.post("/admin/login", "key", adminKey).want(303)
+	b.get("/admin").want(200).says("Nothing. All money is where it belongs.")
+	fact := sale.Fact{Provider: "demo", EventID: "e1", Kind: sale.FactSucceeded, PaymentID: "dp_7", Order: late, Amount: 4250, Currency: "EUR"}
+	if _, err := h.office.Receive(fact); err != nil {
+		t.Fatal(err)
 	}
-	last := time.Duration(0)
-	for range 12 {
-		wait, ok := d.wait(now)
-		if !ok || wait != last+loginGap {
-			t.Fatalf("a try waits %v, %v after one of %v", wait, ok, last)
+	h.clock.pass(time.Minute)
+	if _, err := h.office.Receive(sale.Fact{Provider: "demo", EventID: "e2", Kind: sale.FactSucceeded, PaymentID: "dp_8", Order: "none", Amount: 1, Currency: "EUR"}); err != nil {
+		t.Fatal(err)
+	}
+	b.get("/admin").want(200).says("Needs attention (2)", late, "<small>gala</small>", "€42.50", "refund_due · demo dp_7", "2026-12-01 20:00:00", "dp_8").silent("Nothing. All money")
+	a := h.staff("GET", "/api/v1/admin/attention", "").want(200)
+	for path, want := range map[string]any{
+		"items.0.kind": "refund_due", "items.0.orderId": late, "items.0.event": "gala", "items.0.amount.amount": 4250.0, "items.0.provider": "demo",
+		"items.0.paymentId": "dp_7", "items.0.since": "2026-12-01T20:00:00.000Z", "items.1.kind": "payment", "items.1.attention": "unknown_order", "items.2": nil,
+	} {
+		if got := a.field(path); got != want {
+			t.Errorf("%s: got %v, want %v", path, got, want)
 		}
-		last = wait
-	}
-	if _, ok := d.wait(now); ok {
-		t.Error("the queue of tries has no end")
-	}
-	if wait, ok := d.wait(now.Add(time.Minute)); wait != 0 || !ok {
-		t.Error("a minute later one still waits")
 	}
 }
 
@@ -663,6 +686,19 @@ func TestWallTimeIsTheHousesOwn(t *testing.T) {
 	}
 	if got, err := wallTime("", berlin); got != nil || err != nil {
 		t.Errorf("no time gives %v, %v", got, err)
+	}
+}
+
+func TestTimeZonesAreReadOnce(t *testing.T) {
+	first, err := zone("Europe/Berlin")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again, err := zone("Europe/Berlin"); again != first || err != nil {
+		t.Errorf("another zone the second time, %v", err)
+	}
+	if _, err := zone("Mars/Base"); err == nil {
+		t.Error("there is a zone on Mars")
 	}
 }
 

@@ -123,7 +123,7 @@ func writePlace(c echo.Context, status int, v sale.PlaceView) error {
 }
 
 // appendPlace appends a place as JSON. Nothing in it needs escaping: ids, numbers,
-// times, tokens (base64url and dots) and our own words.
+// times, tokens (base64url) and our own words.
 func appendPlace(b []byte, v *sale.PlaceView, poll time.Duration) []byte {
 	b = append(append(b, `{"status":"`...), v.Status...)
 	if v.Status == sale.NotEntered {

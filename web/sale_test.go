@@ -325,31 +325,3 @@ func TestOrdersArePagedOverEvents(t *testing.T) {
 	}
 	h.staff("GET", "/api/v1/admin/orders?event=none", "").refused(404, "no_such_event")
 }
-
-func TestMetricsCountRequestsAndEvents(t *testing.T) {
-	h := newHouse(t)
-	h.event("gala", `"line":"always"`)
-	h.do("POST", "/api/v1/events/gala/queue", "", "X-Visitor", h.visitor()).want(201)
-	h.do("GET", "/api/v1/some/where", "")
-	h.do("BREW", "/api/v1/events", "")
-	body := string(h.do("GET", "/metrics", "").want(200).Body)
-	for _, line := range []string{
-		`foyer_http_requests_total{code="201",method="POST",route="/api/v1/events/:event/queue"} 1`,
-		`foyer_http_requests_total{code="404",method="GET",route="none"} 1`,
-		`foyer_http_requests_total{code="405",method="other",route="/api/v1/events"} 1`,
-		`foyer_event_waiting{event="gala"} 1`,
-		`foyer_event_active{event="gala"} 0`,
-		`foyer_event_seats_left{event="gala"} 6`,
-		`foyer_event_seats_sold{event="gala"} 0`,
-		`foyer_http_request_duration_seconds_count{route="/api/v1/events/:event/queue"} 1`,
-	} {
-		if !strings.Contains(body, line+"\n") {
-			t.Errorf("no %s", line)
-		}
-	}
-	if strings.Contains(body, "some/where") || strings.Contains(body, "BREW") {
-		t.Error("labels are made of what clients send")
-	}
-	off := newHouse(t, func(c *Config) { c.Metrics = false })
-	off.do("GET", "/metrics", "").refused(404, "no_such_route")
-}

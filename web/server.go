@@ -15,7 +15,6 @@ import (
 	"net/url"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	_ "embed"
@@ -55,7 +54,8 @@ type Config struct {
 	Extra map[string]http.Handler
 	// Version is shown to staff.
 	Version string
-	// Metrics serves /metrics on this address too.
+	// Metrics serves /metrics on this address too, to clients on this machine
+	// and to admin keys.
 	Metrics bool
 	// Registry takes the metrics; nil makes one.
 	Registry *prometheus.Registry
@@ -69,7 +69,8 @@ type Server struct {
 	echo       *echo.Echo
 	visitorKey *sale.Signer
 	staffKey   *sale.Signer
-	limit      *limiter
+	limit      *limiter // of new visitors and joins
+	wrongKeys  *limiter // of tries to guess one
 	cross      *http.CrossOriginProtection
 	address    func(*http.Request) string // the client's
 	scheme     func(*http.Request) string // "http" or "https"
@@ -77,7 +78,9 @@ type Server struct {
 	statuses   sheets
 	houses     sheets
 	plans      planBook
-	streams    atomic.Int64  // open now
+	shells     sync.Map        // event id -> *shell, the last waiting page of each
+	extra      map[string]bool // route patterns of Config.Extra
+	streams    streams
 	done       chan struct{} // closed when streams must end
 	endOnce    sync.Once
 }
@@ -99,10 +102,12 @@ func New(c Config) *Server {
 		log:        c.Log,
 		visitorKey: sale.NewSigner(sale.Subkey(c.Secret, "visitor")),
 		staffKey:   sale.NewSigner(sale.Subkey(c.Secret, "staff session")),
-		limit:      newLimiter(c.RateLimit),
+		limit:      newLimiter(c.RateLimit, limitBurst*c.RateLimit),
+		wrongKeys:  newLimiter(wrongKeysPerSecond, wrongKeys),
 		cross:      http.NewCrossOriginProtection(),
 		address:    echo.ExtractIPDirect(),
 		scheme:     echo.ExtractSchemeDirect(),
+		extra:      map[string]bool{},
 		done:       make(chan struct{}),
 	}
 	s.metrics = newMetrics(c.Registry, c.Office)
@@ -149,10 +154,12 @@ func (s *Server) router() *echo.Echo {
 		}
 	}
 	if s.conf.Metrics {
-		e.GET("/metrics", echo.WrapHandler(s.metrics.handler))
+		e.GET("/metrics", s.showMetrics)
 	}
 	for prefix, h := range s.conf.Extra {
-		e.Any(strings.TrimSuffix(prefix, "/")+"/*", echo.WrapHandler(h))
+		path := strings.TrimSuffix(prefix, "/") + "/*"
+		s.extra[path] = true
+		e.Any(path, echo.WrapHandler(h))
 	}
 	s.pages(e)
 	return e

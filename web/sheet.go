@@ -1,15 +1,11 @@
 package web
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
-	"net/http"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"github.com/labstack/echo/v4"
+	"foyer/sale"
 )
 
 const (
@@ -25,9 +21,8 @@ var sheetCaching = []string{"public, max-age=1, s-maxage=1, stale-while-revalida
 
 // sheet is a document that is the same for everybody, ready to be sent.
 type sheet struct {
-	body    []byte
-	length  []string
-	etag    []string
+	*document
+	house   sale.SeatsView  // what it shows, if it shows the seats
 	at      time.Time       // when it was rendered
 	debt    time.Duration   // time spent on rendering that is not yet paid off
 	due     time.Time       // from when on it may be rendered again after a change
@@ -56,30 +51,29 @@ type sheetSlot struct {
 	mu  sync.Mutex // held to render
 }
 
-// show answers with the event's sheet. render is called when it is time. known
-// is asked about events without a sheet, so that names that clients make up leave
-// no trace here or with changed.
-func (s *sheets) show(c echo.Context, event string, known func() error, changed func(string) <-chan struct{}, render func() ([]byte, error)) error {
+// find gives the event's sheet. render is called when it is time. known is asked
+// about events without a sheet, so that names that clients make up leave no trace
+// here or with changed.
+func (s *sheets) find(event string, known func() error, changed func(string) <-chan struct{}, render func() (*sheet, error)) (*sheet, error) {
 	v, ok := s.byEvent.Load(event)
 	if !ok {
 		if err := known(); err != nil {
-			return err
+			return nil, err
 		}
 		v, _ = s.byEvent.LoadOrStore(event, &sheetSlot{})
 	}
 	slot := v.(*sheetSlot)
-	d := slot.now.Load()
-	if d == nil || !d.fresh(time.Now()) {
-		var err error
-		if d, err = slot.next(event, changed, render); err != nil {
-			s.byEvent.Delete(event)
-			return err
-		}
+	if d := slot.now.Load(); d != nil && d.fresh(time.Now()) {
+		return d, nil
 	}
-	return d.send(c, sheetCaching)
+	d, err := slot.next(event, changed, render)
+	if err != nil {
+		s.byEvent.Delete(event)
+	}
+	return d, err
 }
 
-func (s *sheetSlot) next(event string, changed func(string) <-chan struct{}, render func() ([]byte, error)) (*sheet, error) {
+func (s *sheetSlot) next(event string, changed func(string) <-chan struct{}, render func() (*sheet, error)) (*sheet, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	start := time.Now()
@@ -88,11 +82,10 @@ func (s *sheetSlot) next(event string, changed func(string) <-chan struct{}, ren
 		return old, nil
 	}
 	ch := changed(event) // before looking, so that no change is missed
-	body, err := render()
+	d, err := render()
 	if err != nil {
 		return nil, err
 	}
-	d := newSheet(body)
 	d.at, d.changed, d.debt = start, ch, time.Since(start)
 	if old != nil {
 		d.debt += max(0, old.debt-start.Sub(old.at)/sheetShare)
@@ -102,24 +95,6 @@ func (s *sheetSlot) next(event string, changed func(string) <-chan struct{}, ren
 	return d, nil
 }
 
-func newSheet(body []byte) *sheet {
-	sum := sha256.Sum256(body)
-	return &sheet{body: body, length: []string{strconv.Itoa(len(body))}, etag: []string{`"` + hex.EncodeToString(sum[:8]) + `"`}}
-}
-
-// send answers with the sheet, or 304 when the client has it.
-func (d *sheet) send(c echo.Context, caching []string) error {
-	w := c.Response()
-	h := w.Header()
-	h[headerCacheControl] = caching
-	h["Etag"] = d.etag
-	if has := c.Request().Header["If-None-Match"]; len(has) > 0 && matches(has, d.etag[0]) {
-		w.WriteHeader(http.StatusNotModified)
-		return nil
-	}
-	h[headerContentType] = typeJSON
-	h[echo.HeaderContentLength] = d.length
-	w.WriteHeader(http.StatusOK)
-	_, _ = w.Write(d.body) // an error here: the client is gone
-	return nil
+func newSheet(body, packed []byte) *sheet {
+	return &sheet{document: newDocument("application/json", hashOf(body), body, packed)}
 }

@@ -5,8 +5,10 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"strconv"
+	"sync"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/labstack/echo/v4"
 
 	"foyer/queue"
@@ -15,6 +17,7 @@ import (
 
 const (
 	maxStreams    = 20_000           // open at once; each costs a goroutine and a socket
+	maxOwnStreams = 8                // of one visitor: a tab each
 	heartbeat     = 15 * time.Second // a comment, so that proxies and clients see life
 	safetyLook    = 5 * time.Second  // a look without a wake-up: deadlines pass without a commit
 	writePatience = 10 * time.Second // for a client that reads nothing
@@ -37,23 +40,70 @@ type stream struct {
 	seq int
 }
 
-// open starts a stream, or refuses when too many are open. close must be called
-// after the last write.
-func (s *Server) open(c echo.Context) (st *stream, close func(), err error) {
-	if s.streams.Add(1) > maxStreams {
-		s.streams.Add(-1)
-		return nil, nil, errStreamsFull
+// streams counts what is open, in all and by visitor.
+type streams struct {
+	mu   sync.Mutex
+	all  int
+	each map[uuid.UUID]int
+}
+
+// enter counts one more stream of a visitor; staff, who are uuid.Nil, have no
+// limit of their own.
+func (n *streams) enter(visitor uuid.UUID) error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.all >= maxStreams {
+		return errStreamsFull
+	}
+	if visitor != uuid.Nil {
+		if n.each[visitor] >= maxOwnStreams {
+			return errOwnStreams
+		}
+		if n.each == nil {
+			n.each = map[uuid.UUID]int{}
+		}
+		n.each[visitor]++
+	}
+	n.all++
+	return nil
+}
+
+func (n *streams) leave(visitor uuid.UUID) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.all--
+	if visitor == uuid.Nil {
+		return
+	}
+	if n.each[visitor]--; n.each[visitor] == 0 {
+		delete(n.each, visitor)
+	}
+}
+
+// stream answers with events until the client goes, the server ends its streams
+// or look says that it is over; see follow. A HEAD gets the headers alone.
+func (s *Server) stream(c echo.Context, event string, visitor uuid.UUID, look func(*stream) (gap time.Duration, over bool)) error {
+	head := c.Request().Method == http.MethodHead
+	if !head {
+		if err := s.streams.enter(visitor); err != nil {
+			return err
+		}
+		defer s.streams.leave(visitor)
 	}
 	h := c.Response().Header()
 	for k, v := range streamHeaders {
 		h[k] = v
 	}
 	c.Response().WriteHeader(http.StatusOK)
-	st = &stream{w: c.Response(), rc: http.NewResponseController(c.Response())}
+	if head {
+		return nil
+	}
+	st := &stream{w: c.Response(), rc: http.NewResponseController(c.Response())}
 	// 2 s with jitter, so that after a restart not all come back at once.
 	st.buf = strconv.AppendInt(append(st.buf, "retry: "...), 1500+rand.Int64N(1000), 10)
 	st.buf = append(st.buf, "\n\n"...)
-	return st, func() { s.streams.Add(-1) }, nil
+	s.follow(c.Request().Context().Done(), st, event, look)
+	return nil
 }
 
 // event adds an event whose data is one line.
@@ -79,11 +129,10 @@ func (st *stream) flush() error {
 	return st.rc.Flush()
 }
 
-// follow sends events until the client goes, the server ends its streams or look
-// says that it is over. look adds what changed; it is called at once, after each
-// change of the event but not before gap, and now and then without one.
-func (s *Server) follow(c echo.Context, st *stream, event string, look func() (gap time.Duration, over bool)) error {
-	gone := c.Request().Context().Done()
+// follow sends events until the client is gone, the server ends its streams or
+// look says that it is over. look adds what changed; it is called at once, after
+// each change of the event but not before gap, and now and then without one.
+func (s *Server) follow(gone <-chan struct{}, st *stream, event string, look func(*stream) (gap time.Duration, over bool)) {
 	beats := time.NewTicker(heartbeat)
 	defer beats.Stop()
 	beat := func() error {
@@ -92,12 +141,12 @@ func (s *Server) follow(c echo.Context, st *stream, event string, look func() (g
 	}
 	for {
 		changed := s.office.Changed(event) // before looking, so that no change is missed
-		gap, over := look()
+		gap, over := look(st)
 		if len(st.buf) > 0 && st.flush() != nil || over {
-			return nil
+			return
 		}
 		if !s.rest(gone, changed, gap, beats.C, beat) {
-			return nil
+			return
 		}
 	}
 }
@@ -146,16 +195,8 @@ func (s *Server) streamPlace(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	if c.Request().Method == http.MethodHead {
-		return headOfStream(c)
-	}
-	st, done, err := s.open(c)
-	if err != nil {
-		return err
-	}
-	defer done()
 	var data []byte
-	return s.follow(c, st, event, func() (time.Duration, bool) {
+	return s.stream(c, event, visitor, func(st *stream) (time.Duration, bool) {
 		v, err = s.office.PollPlace(event, visitor, place)
 		if errors.Is(err, sale.ErrNotEntered) || errors.Is(err, sale.ErrNoSuchEvent) {
 			gone := sale.PlaceView{Status: sale.NotEntered, Now: v.Now}
@@ -189,15 +230,7 @@ func (s *Server) streamLive(c echo.Context, _ *sale.Key) error {
 	if _, _, err := s.office.Event(event); err != nil {
 		return err
 	}
-	if c.Request().Method == http.MethodHead {
-		return headOfStream(c)
-	}
-	st, done, err := s.open(c)
-	if err != nil {
-		return err
-	}
-	defer done()
-	return s.follow(c, st, event, func() (time.Duration, bool) {
+	return s.stream(c, event, uuid.Nil, func(st *stream) (time.Duration, bool) {
 		doc, err := s.live(event)
 		if errors.Is(err, sale.ErrNoSuchEvent) {
 			return 0, true
@@ -207,12 +240,4 @@ func (s *Server) streamLive(c echo.Context, _ *sale.Key) error {
 		}
 		return slowGap, false
 	})
-}
-
-func headOfStream(c echo.Context) error {
-	for k, v := range streamHeaders {
-		c.Response().Header()[k] = v
-	}
-	c.Response().WriteHeader(http.StatusOK)
-	return nil
 }

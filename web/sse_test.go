@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -123,7 +124,7 @@ func TestEndStreamsEndsWhatIsOpenAndWhatComesLater(t *testing.T) {
 	if got := next(); got != "END" {
 		t.Errorf("got %q", got)
 	}
-	if got := h.server.streams.Load(); got != 0 {
+	if got := h.server.streams.now(); got != 0 {
 		t.Errorf("%d streams are counted as open", got)
 	}
 }
@@ -244,3 +245,52 @@ func (l *oneConn) Accept() (net.Conn, error) {
 
 func (l *oneConn) Close() error   { close(l.closed); return nil }
 func (l *oneConn) Addr() net.Addr { return &net.TCPAddr{} }
+
+// now tells how many streams are open.
+func (n *streams) now() int {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.all
+}
+
+func TestAVisitorHasEightStreamsAtMost(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHouse(t)
+		defer func() { _ = h.store.Close() }()
+		h.event("gala", `"line":"always"`, `"rules":{"maxActive":1}`)
+		path := func(visitor string) string {
+			return "/api/v1/events/gala/queue/" + h.do("POST", "/api/v1/events/gala/queue", "", "X-Visitor", visitor).text("queueId") + "/stream"
+		}
+		eve, ann := h.visitor(), h.visitor()
+		at, others := path(eve), path(ann)
+		ctx, cancel := context.WithCancel(t.Context())
+		var open sync.WaitGroup
+		start := func(path, visitor string) {
+			r := httptest.NewRequest("GET", path, nil).WithContext(ctx)
+			r.Header.Set("X-Visitor", visitor)
+			open.Go(func() { h.server.ServeHTTP(&memoryWriter{header: http.Header{}}, r) })
+			synctest.Wait()
+		}
+		for range maxOwnStreams {
+			start(at, eve)
+		}
+		brief, done := context.WithTimeout(ctx, time.Minute) // should it be let in
+		r := httptest.NewRequest("GET", at, nil).WithContext(brief)
+		r.Header.Set("X-Visitor", eve)
+		a := h.send(r)
+		done()
+		if a.refused(429, "too_many_requests"); a.Header.Get("Retry-After") == "" {
+			t.Error("no Retry-After")
+		}
+		h.do("HEAD", at, "", "X-Visitor", eve).want(200)
+		start(others, ann)
+		if got := h.server.streams.now(); got != maxOwnStreams+1 {
+			t.Errorf("%d streams are open, want %d", got, maxOwnStreams+1)
+		}
+		cancel()
+		open.Wait()
+		if got := h.server.streams.now(); got != 0 || len(h.server.streams.each) != 0 {
+			t.Errorf("%d streams of %d visitors are counted after the last has ended", got, len(h.server.streams.each))
+		}
+	})
+}

@@ -75,6 +75,10 @@ func (s *Server) changeEvent(c echo.Context, by *sale.Key) error {
 	if err := checkType(c.Request()); len(body) > 0 && err != nil {
 		return err
 	}
+	scratch := sale.DefaultSettings()
+	if err := merge(body, &scratch); err != nil { // what cannot be read is not the one writer's work
+		return err
+	}
 	e, err := s.office.ChangeEvent(actor(by), param(c, "event"), func(settings *sale.Settings) error {
 		return merge(body, settings)
 	})

@@ -49,6 +49,9 @@ type Provider struct {
 	client *http.Client
 	late   chan event
 	wg     sync.WaitGroup
+
+	mu      sync.Mutex
+	pending map[string]bool // payments whose late event is still to come
 }
 
 // New returns a provider. Run must run for late payments to arrive.
@@ -56,7 +59,7 @@ func New(c Config) *Provider {
 	if c.Now == nil {
 		c.Now = time.Now
 	}
-	return &Provider{cfg: c, client: &http.Client{Timeout: 10 * time.Second}, late: make(chan event, 1000)}
+	return &Provider{cfg: c, client: &http.Client{Timeout: 10 * time.Second}, late: make(chan event, 1000), pending: map[string]bool{}}
 }
 
 // Name is "demo".
@@ -141,10 +144,33 @@ func (p *Provider) Run(ctx context.Context) {
 			p.wg.Add(1)
 			go func() {
 				defer p.wg.Done()
+				defer p.forget(e)
 				p.sendWhenDue(ctx, e)
 			}()
 		}
 	}
+}
+
+// later keeps an event to be sent when it is due: one of each payment, however
+// often the buyer presses the button.
+func (p *Provider) later(e event) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.pending[e.PaymentID] {
+		return
+	}
+	select {
+	case p.late <- e:
+		p.pending[e.PaymentID] = true
+	default:
+		p.cfg.Log.Warn("demo provider: too many late payments wait", "order", e.OrderID)
+	}
+}
+
+func (p *Provider) forget(e event) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.pending, e.PaymentID)
 }
 
 func (p *Provider) sendWhenDue(ctx context.Context, e event) {

@@ -145,6 +145,34 @@ func TestLatePaymentComesAfterTheDeadline(t *testing.T) {
 	})
 }
 
+func TestOneLatePaymentOfAnAttemptIsPending(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &shop{}
+		p, _, page := counter(s)
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan struct{})
+		go func() { p.Run(ctx); close(ended) }()
+		for range 2000 { // more than the channel takes
+			if w := choose(p, page, "late"); w.Code != http.StatusSeeOther {
+				t.Fatalf("got %d", w.Code)
+			}
+			synctest.Wait()
+		}
+		time.Sleep(6 * time.Minute)
+		synctest.Wait()
+		if n := len(s.got()); n != 1 {
+			t.Errorf("%d late events, want 1", n)
+		}
+		choose(p, page, "late") // the first has come: there may be another
+		synctest.Wait()
+		if n := len(s.got()); n != 2 {
+			t.Errorf("%d late events after another choice, want 2", n)
+		}
+		stop()
+		<-ended
+	})
+}
+
 func TestPageShowsAmountAndRefusesWhatIsNotThere(t *testing.T) {
 	p, order, page := counter(&shop{})
 	get := func(path string) *httptest.ResponseRecorder {

@@ -124,11 +124,7 @@ func (p *Provider) act(r *http.Request, action string, o *sale.OrderView, pay sa
 		}
 	case "late":
 		e.due = o.HoldExpiresAt.Add(2 * time.Second)
-		select {
-		case p.late <- e:
-		default:
-			p.cfg.Log.Warn("demo provider: too many late payments wait", "order", e.OrderID)
-		}
+		p.later(e)
 	default:
 		return false
 	}

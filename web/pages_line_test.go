@@ -1,0 +1,73 @@
+package web
+
+import (
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+
+	"foyer/sale"
+)
+
+// A line that does not move promises nobody a turn.
+func TestStandingLinePromisesNothing(t *testing.T) {
+	h := newHouse(t)
+	h.event("gala", `"rules":{"maxActive":1,"admitPerSecond":1}`)
+	h.ready("gala")
+	b := h.browser()
+	line := func() *answer { t.Helper(); return b.get("/events/gala/line").want(200) }
+	b.follow(b.post("/events/gala/line")).says("You are next", "Your turn in")
+	h.staff("POST", "/api/v1/admin/events/gala/pause", `{"message":"Back at nine"}`).want(200)
+	line().says("The line is paused; your place is kept.", "Back at nine").silent("Your turn in")
+	h.staff("POST", "/api/v1/admin/events/gala/close", `{"message":"Good night"}`).want(200)
+	line().says("The sale is closed", "Your place is kept in case it opens again.", "You are number 2", "Good night", "Leave the line").
+		silent("You are next", "Your turn in", "ahead")
+	b.get("/events/gala/seats").want(403).says("Your place is kept in case it opens again.")
+}
+
+func TestSoldOutLineHasNoEstimate(t *testing.T) {
+	h := newHouse(t)
+	h.event("gala", `"rules":{"maxActive":1,"admitPerSecond":1,"maxSeatsPerOrder":6}`)
+	_, order := h.held("gala", `["A-1","A-2","A-3","A-4","A-5","A-6"]`)
+	b := h.browser()
+	b.follow(b.post("/events/gala/line")).says("Your turn in")
+	if _, err := h.office.Receive(sale.Fact{Provider: "demo", EventID: "e", Kind: sale.FactSucceeded, PaymentID: "dp", Order: order, Amount: 6 * 4250, Currency: "EUR"}); err != nil {
+		t.Fatal(err)
+	}
+	b.get("/events/gala/line").says("Sold out. Seats that come back go to the line.").silent("Your turn in")
+}
+
+func TestLineLeadsToHeldSeats(t *testing.T) {
+	h := newHouse(t)
+	h.event("gala")
+	b := h.browser()
+	b.turn("gala")
+	b.get("/events/gala/line").silent("the seats you hold go back too")
+	order := b.post("/events/gala/hold", "seat", "A-1").want(303).Header.Get("Location")
+	b.get("/events/gala/line").says("Your seats are held", `href="`+order+`"`, "the seats you hold go back too").silent("It is your turn", "Choose seats")
+}
+
+func TestBrowserStandsInALineThatIsClosed(t *testing.T) {
+	ctx := chrome(t)
+	g := newStage(t)
+	g.event("gala", `"rules":{"maxActive":1,"pickupSeconds":3600,"turnSeconds":3600}`)
+	first, _ := g.ready("gala")
+	run(ctx, t, chromedp.Navigate(g.url+"/events/gala"), chromedp.Click("#join button"), shown("wait"),
+		see(`/Your turn in/.test(document.getElementById('eta').textContent) && /You are next/.test(document.getElementById('live').textContent)`))
+	g.staff("POST", "/api/v1/admin/events/gala/pause", `{"message":"Back at nine"}`).want(200)
+	run(ctx, t, see(`document.getElementById('eta').textContent == 'The line is paused; your place is kept.' && document.getElementById('word').textContent == 'Back at nine'`))
+	g.staff("POST", "/api/v1/admin/events/gala/close", `{"message":"Good night"}`).want(200)
+	run(ctx, t, see(`document.getElementById('ahead').textContent == 'The sale is closed. Your place is kept in case it opens again.'`),
+		see(`['rank', 'eta', 'bar'].every(id => document.getElementById(id).hidden) && document.title == 'Gala' && !/next|turn/.test(document.getElementById('wait').innerText)`))
+
+	g.staff("POST", "/api/v1/admin/events/gala/open", "").want(200)
+	place := g.do("GET", "/api/v1/events/gala/queue", "", "X-Visitor", first).text("queueId")
+	g.do("DELETE", "/api/v1/events/gala/queue/"+place, "", "X-Visitor", first).want(204)
+	g.tick("gala", 2*time.Second)
+	run(ctx, t, shown("turn"), see(`!document.getElementById('live').textContent && document.getElementById('head').textContent == 'It is your turn'`),
+		chromedp.Click("#go"), see(`location.pathname == '/events/gala/seats' && !document.getElementById('map-part').hidden`), chromedp.Click("section form.row button"), see(`/^Your seats are held/.test(document.title) && document.readyState == 'complete'`),
+		chromedp.Navigate(g.url+"/events/gala"), shown("turn"),
+		see(`document.getElementById('head').textContent == 'Your seats are held' && document.getElementById('go').textContent == 'To your order' && document.getElementById('left').hidden`),
+		chromedp.Click("#leave"), see(`document.getElementById('ask').textContent == 'Give up your place and the seats you hold?'`),
+		chromedp.Click("#yes"), shown("join"), see(`!document.getElementById('now').textContent && !document.getElementById('live').textContent`))
+}

@@ -93,7 +93,7 @@ const join = async note => {
 const draw = () => {
 	show('net', fails)
 	if (!status) return
-	const ph = status.phase, ready = mine == 'READY', order = ready && place.orderId, w = place && !ready, shut = ph == 'CLOSEDX', old = mono() - spoke > 2e4, lobby = ph == 'LOBBY' && status.opensAt
+	const ph = status.phase, ready = mine == 'READY', order = ready && place.orderId, w = place && !ready, shut = ph == 'CLOSED', old = mono() - spoke > 2e4, lobby = ph == 'LOBBY' && status.opensAt
 	text('word', status.message || '')
 	show('join', !mine); show('wait', w); show('turn', ready)
 	show('out', place && $('sure').hidden)

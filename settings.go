@@ -56,7 +56,8 @@ func (s *settings) bind(f *flag.FlagSet) {
 // secretHelp is the part of the manual about what has no flag.
 const secretHelp = `
 Secrets, from the environment only:
-  FOYER_ADMIN_KEY       admin key and staff password, at least 8 characters; else the first start makes one and prints it once
+  FOYER_ADMIN_KEY       admin key and staff password, at least 8 characters; else the first start makes one and prints it once;
+                        it stays valid until another one is set or it is removed
   FOYER_WEBHOOK_SECRET  whsec_..., signs outgoing webhooks; several separated by blanks while rotating
   FOYER_DEMO_SECRET     whsec_..., checks what the demo provider sends in
 `

@@ -2,12 +2,8 @@ package sale
 
 import (
 	"context"
-	"crypto/sha256"
-	"crypto/subtle"
-	"encoding/json"
 	"net/mail"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -181,117 +177,6 @@ func (e *Event) checkBuyer(b Buyer) (Buyer, error) {
 		}
 	}
 	return b, nil
-}
-
-// Confirmation is the venue's own server saying that money has come.
-type Confirmation struct {
-	Actor     string
-	Key       string // the Idempotency-Key
-	Amount    int64  // minor units
-	Currency  string
-	Reference string // the venue's name for the payment
-}
-
-// hashes are the record kept of a confirmation: the key, and the body in one
-// canonical form, whatever the order and spacing it was sent in.
-func (c Confirmation) hashes() (key, body []byte) {
-	k := sha256.Sum256([]byte(c.Key))
-	canonical, _ := json.Marshal([]any{c.Amount, c.Currency, c.Reference})
-	b := sha256.Sum256(canonical)
-	return k[:], b[:]
-}
-
-// maxConfirms bounds the idempotency records of one order.
-const maxConfirms = 64
-
-// Confirm makes the order PAID on the word of the venue's own server. It is
-// idempotent by key and by order. After the deadline it takes the same seats if
-// they are still free; otherwise the order is REFUND_DUE and the refusal
-// [ErrRefundDue] carries it.
-func (o *Office) Confirm(order uuid.UUID, c Confirmation) (v *OrderView, err error) {
-	key, body := c.hashes()
-	var late *Refusal
-	err = o.store.Update(func(tx Tx) error {
-		v, late = nil, nil
-		n, ok := tx.Order(order)
-		if !ok {
-			return ErrNoSuchOrder
-		}
-		known, err := n.confirmed(key, body)
-		if err != nil {
-			return err
-		}
-		if !known {
-			if n, err = o.confirm(tx, n, c, Confirmed{Key: key, Body: body}); err != nil {
-				return err
-			}
-		}
-		v = o.view(tx, n)
-		if n.Status != Paid {
-			r := *ErrRefundDue
-			r.Order = v
-			late = &r
-		}
-		return nil
-	})
-	if err == nil && late != nil {
-		return v, late
-	}
-	return v, err
-}
-
-// confirmed finds the record of a confirmation with this key.
-func (o *Order) confirmed(key, body []byte) (known bool, err error) {
-	for _, k := range o.Confirms {
-		if subtle.ConstantTimeCompare(k.Key, key) == 1 {
-			if subtle.ConstantTimeCompare(k.Body, body) != 1 {
-				return true, ErrKeyReused
-			}
-			return true, nil
-		}
-	}
-	return false, nil
-}
-
-func (o *Office) confirm(tx Tx, n *Order, c Confirmation, rec Confirmed) (*Order, error) {
-	switch {
-	case c.Amount <= 0 || c.Amount != n.Total:
-		return nil, ErrAmount.say("The order costs " + strconv.FormatInt(n.Total, 10) + " minor units of " + n.Currency + ".")
-	case c.Currency != n.Currency:
-		return nil, ErrCurrency.say("The order is in " + n.Currency + ".")
-	}
-	n = n.clone()
-	if len(n.Confirms) < maxConfirms {
-		n.Confirms = append(n.Confirms, rec)
-	}
-	switch n.Status {
-	case Paid, RefundDue, Refunded:
-		tx.PutOrder(n)
-		surplus(tx, n, c)
-		return n, nil
-	}
-	n = o.settle(tx, n, Payment{Attempt: tx.NewID(), Provider: shop, ID: c.Reference, State: PaymentSucceeded, Amount: c.Amount, At: tx.Now(), By: c.Actor})
-	return n, nil
-}
-
-// shop is the provider's name of money that the venue's own server took.
-const shop = "shop"
-
-// surplus puts the shop's money for an order that has its money already on the
-// attention list. The same reference is the same money.
-func surplus(tx Tx, n *Order, c Confirmation) {
-	booked := slices.ContainsFunc(n.Payments, func(p Payment) bool {
-		return p.Provider == shop && p.ID == c.Reference && p.State != PaymentFailed
-	})
-	rc := &Receipt{ReceivedAt: tx.Now(), Fact: Fact{
-		Provider: shop, EventID: n.ID.String() + " " + c.Reference, Kind: FactSucceeded, PaymentID: c.Reference,
-		Order: n.ID.String(), Amount: c.Amount, Currency: c.Currency, CreatedAt: tx.Now(),
-	}}
-	if _, known := tx.Receipt(shop, rc.Fact.EventID); known || booked {
-		return
-	}
-	rc.needsPerson("surplus_payment", "A second payment for an order that has its money.")
-	tx.PutReceipt(rc)
 }
 
 // settle books money for an order without any: PAID when the order has its

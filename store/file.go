@@ -33,22 +33,20 @@ var boltOptions = &bolt.Options{
 	InitialMmapSize: 1 << 30, // address space only; growing it would make the writer wait for readers
 }
 
-func openFile(dir string) (db *bolt.DB, fresh bool, err error) {
+func openFile(dir string) (*bolt.DB, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, false, fmt.Errorf("%w: cannot make the folder %s: %v", ErrUnwritable, dir, errors.Unwrap(err))
+		return nil, fmt.Errorf("%w: cannot make the folder %s: %v", ErrUnwritable, dir, errors.Unwrap(err))
 	}
 	path := filepath.Join(dir, fileName)
 	switch err := inspect(path); {
 	case errors.Is(err, fs.ErrNotExist):
 		if err := create(path); err != nil {
-			return nil, false, err
+			return nil, err
 		}
-		fresh = true
 	case err != nil:
-		return nil, false, err
+		return nil, err
 	}
-	db, err = openBolt(path)
-	return db, fresh, err
+	return openBolt(path)
 }
 
 // inspect refuses what bbolt would overwrite or stumble over.

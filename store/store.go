@@ -47,7 +47,6 @@ type Store struct {
 	clock  func() time.Time
 	last   atomic.Int64 // time of the newest transaction, Unix milliseconds
 	secret []byte
-	fresh  bool
 
 	mu  sync.RWMutex // readers hold it for mem; the writer takes it to apply a commit
 	mem *memory
@@ -66,11 +65,11 @@ func Open(dir string, o Options) (*Store, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.NewJSONHandler(io.Discard, nil))
 	}
-	db, fresh, err := openFile(dir)
+	db, err := openFile(dir)
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{db: db, log: o.Log, clock: o.Now, fresh: fresh, stopped: make(chan struct{})}
+	s := &Store{db: db, log: o.Log, clock: o.Now, stopped: make(chan struct{})}
 	if s.clock == nil {
 		start := time.Now()
 		s.clock = func() time.Time { return start.Add(time.Since(start)) }
@@ -98,9 +97,6 @@ func (s *Store) Close() error {
 
 // Secret is the house's master secret, made with the file: 32 bytes.
 func (s *Store) Secret() []byte { return s.secret }
-
-// Fresh tells whether this Open made the file.
-func (s *Store) Fresh() bool { return s.fresh }
 
 // now is the present in whole milliseconds, never before the newest transaction.
 func (s *Store) now() time.Time {

@@ -220,7 +220,7 @@ func (s *Server) fail(c echo.Context, err error) {
 			return
 		}
 	}
-	body, err := json.Marshal(p)
+	body, err := p.MarshalJSON()
 	if err != nil { // our own types always encode
 		body = []byte(`{"type":"/problems/internal","title":"Internal error","status":500,"code":"internal"}`)
 	}

@@ -129,3 +129,38 @@ func TestBestSeatsOfOneCommitGoToDifferentPeople(t *testing.T) {
 		}
 	})
 }
+
+func TestBurstOfBestWishesIsServedWhileThereAreSeats(t *testing.T) {
+	play(t, nil, func(h *house) {
+		var acts []func()
+		for range 9 { // eighteen seats in all
+			v := h.buyer()
+			acts = append(acts, func() {
+				if _, err := v.best(2, ""); err != nil {
+					h.Errorf("eighteen seats are enough for nine pairs: %v", err)
+				}
+			})
+		}
+		last := h.buyer()
+		h.together(acts...)
+		_, err := last.best(1, "")
+		h.refused(err, sale.ErrNotEnough)
+	})
+}
+
+func TestPaymentStandsOnTheAttentionListOnce(t *testing.T) {
+	play(t, nil, func(h *house) {
+		ann := h.buyer()
+		ann.hold("A-1")
+		_, err := h.confirm(ann.order, "k", 4250)
+		h.ok(err)
+		h.outcome(h.says("e1", sale.FactSucceeded, "p1", ann.order, 4250), "attention", "surplus_payment")
+		h.outcome(h.says("e2", sale.FactSucceeded, "p1", ann.order, 4250), "ignored", "")
+		h.restart()
+		h.outcome(h.says("e3", sale.FactSucceeded, "p1", ann.order, 4250), "ignored", "")
+		h.outcome(h.says("e4", sale.FactSucceeded, "p2", ann.order, 4250), "attention", "surplus_payment")
+		if n := len(h.Attention()); n != 2 {
+			h.Errorf("%d payments need a person, want 2", n)
+		}
+	})
+}

@@ -27,14 +27,13 @@ type holdPlan struct {
 // holdSeconds. The refusals, in this order: token, shape of the wish, unknown
 // seats, a running payment, taken seats (with exactly the lost ones).
 func (o *Office) Hold(r HoldRequest) (v *OrderView, err error) {
-	for range bestTries {
-		var found *holdPlan
-		err = o.store.View(func(rd Reader) error { // a refusal costs no commit, a search none of the writer's time
-			found, err = o.planHold(rd, r, nil)
-			return err
-		})
+	for try := range bestTries {
+		found, done, err := o.look(r)
 		if err != nil {
 			return nil, err
+		}
+		if try == bestTries-1 {
+			found = nil // look again in the writer, where nobody can be quicker
 		}
 		err = o.store.Update(func(tx Tx) error {
 			h, err := o.planHold(tx, r, found)
@@ -43,19 +42,13 @@ func (o *Office) Hold(r HoldRequest) (v *OrderView, err error) {
 			}
 			return err
 		})
+		done()
 		if !errors.Is(err, errOutrun) {
 			return v, err
 		}
 	}
-	return nil, ErrSeatsTaken.say("Others were quicker each time. Try again.")
+	return nil, errOutrun // not reached: the last try cannot be outrun
 }
-
-// bestTries is how often the best seats are looked for again when somebody else
-// was quicker.
-const bestTries = 8
-
-// errOutrun tells that the best seats found before are not free any more.
-var errOutrun = errors.New("sale: somebody was quicker")
 
 // planHold decides. found is what was decided a moment before: the seats of a
 // "best" wish are looked for when it is nil, and otherwise taken from it or, if
@@ -212,35 +205,6 @@ func (h *holdPlan) checkFree(r Reader) error {
 		return ErrSeatsTaken.with(lost)
 	}
 	return nil
-}
-
-func (h *holdPlan) chooseBest(r Reader, w HoldRequest, found *holdPlan) error {
-	if h.plan == nil || w.Category != "" && !h.plan.HasCategory(w.Category) {
-		return ErrNoSuchSeat.say("The house has no seats of this category.")
-	}
-	if h.old != nil && h.old.Status == Paying {
-		return ErrTurnInUse
-	}
-	free := func(i int) bool {
-		if !h.priced(i) {
-			return false
-		}
-		_, keeps := h.holder(r, i)
-		return !keeps
-	}
-	switch {
-	case found == nil:
-		h.seats = seats.Best(h.plan, w.Count, w.Category, free)
-	case found.plan == h.plan && !slices.ContainsFunc(found.seats, func(i int) bool { return !free(i) }):
-		h.seats = slices.Clone(found.seats)
-	default:
-		return errOutrun
-	}
-	if h.seats == nil {
-		return ErrNotEnough
-	}
-	slices.Sort(h.seats)
-	return h.checkFree(r)
 }
 
 // hold writes a decided hold.

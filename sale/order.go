@@ -119,4 +119,6 @@ type HoldRequest struct {
 	Best     bool
 	Count    int
 	Category string
+
+	avoid func(seat string) bool // seats to look past in a search
 }

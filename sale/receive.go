@@ -26,6 +26,16 @@ func (o *Office) Receive(f Fact) (rc *Receipt, err error) {
 
 func (rc *Receipt) ignore(reason string) { rc.Outcome, rc.Reason = "ignored", reason }
 
+// attend puts a fact on the attention list, the same sum of a payment once,
+// whatever number of events tell of it.
+func (rc *Receipt) attend(r Reader, code, reason string) {
+	if rc.Fact.PaymentID != "" && r.Attended(rc.Fact, code) {
+		rc.ignore("This payment is on the attention list already.")
+		return
+	}
+	rc.needsPerson(code, reason)
+}
+
 func (rc *Receipt) needsPerson(code, reason string) {
 	rc.Outcome, rc.Attention, rc.Reason = "attention", code, reason
 }
@@ -41,7 +51,7 @@ func (o *Office) apply(tx Tx, f Fact, rc *Receipt) {
 			rc.ignore("A failed payment of an order we do not know.")
 			return
 		}
-		rc.needsPerson("unknown_order", "Money for an order we do not know.")
+		rc.attend(tx, "unknown_order", "Money for an order we do not know.")
 		return
 	}
 	switch f.Kind {
@@ -83,12 +93,12 @@ func (o *Office) moneyCame(tx Tx, n *Order, f Fact, rc *Receipt) {
 		if got == "" {
 			got = fmt.Sprint(f.Amount)
 		}
-		rc.needsPerson("amount_mismatch", fmt.Sprintf("Paid %s %s, the order costs %d %s (minor units).", got, f.Currency, n.Total, n.Currency))
+		rc.attend(tx, "amount_mismatch", fmt.Sprintf("Paid %s %s, the order costs %d %s (minor units).", got, f.Currency, n.Total, n.Currency))
 		return
 	}
 	switch n.Status {
 	case Paid, RefundDue, Refunded:
-		rc.needsPerson("surplus_payment", "A second payment for an order that has its money.")
+		rc.attend(tx, "surplus_payment", "A second payment for an order that has its money.")
 		return
 	}
 	if i < 0 {
@@ -136,7 +146,7 @@ func (o *Office) moneyWent(tx Tx, n *Order, f Fact, rc *Receipt) {
 	}
 	if n.Status != RefundDue || i < 0 || f.Odd != "" || f.Amount != n.Total || f.Currency != n.Currency {
 		rc.Expected, rc.ExpectedIn = n.Total, n.Currency
-		rc.needsPerson("unexpected_refund", "The provider returned money that we did not ask it to return.")
+		rc.attend(tx, "unexpected_refund", "The provider returned money that we did not ask it to return.")
 		return
 	}
 	n = n.clone()

@@ -32,6 +32,7 @@ type Office struct {
 	providers   map[string]Provider
 	queueCipher cipher.Block
 	relay       Relay
+	wishes      wishes
 	tokens      *Signer
 }
 
@@ -53,7 +54,7 @@ type Config struct {
 
 // New returns an office over a store.
 func New(c Config) *Office {
-	o := &Office{store: c.Store, sinks: c.Sinks, ticketCode: c.TicketCode, relay: c.Relay, providers: map[string]Provider{}}
+	o := &Office{store: c.Store, sinks: c.Sinks, ticketCode: c.TicketCode, relay: c.Relay, wishes: wishes{seats: map[wish]int{}}, providers: map[string]Provider{}}
 	if o.sinks == nil {
 		o.sinks = func(string) []string { return nil }
 	}

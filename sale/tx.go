@@ -47,6 +47,9 @@ type Reader interface {
 	Key(hash KeyHash) (*Key, bool)
 	// Keys gives all API keys in the order of their creation.
 	Keys() []*Key
+	// Attended tells whether a fact with this code about the same sum of the
+	// same payment of the same order is on the attention list already.
+	Attended(f Fact, code string) bool
 	// Receipt finds what became of a payment event seen before.
 	Receipt(provider, eventID string) (*Receipt, bool)
 }

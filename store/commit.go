@@ -298,8 +298,8 @@ func (t *tx) applyTo(m *memory, touched map[string]struct{}) {
 			em.holders[k.seat] = o
 		}
 	}
-	for k, rc := range t.receipts.batch {
-		m.receipts[k] = rc
+	for _, rc := range t.receipts.batch {
+		m.putReceipt(rc)
 		m.next.receipt = max(m.next.receipt, rc.Seq+1)
 	}
 	for hash, k := range t.keys.batch {

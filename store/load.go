@@ -88,7 +88,7 @@ func (m *memory) loadReceipts(tx *bolt.Tx) error {
 		if err := json.Unmarshal(v, rc); err != nil {
 			return fmt.Errorf("receipt: %w: %v", errDamaged, err)
 		}
-		m.receipts[receiptKey{rc.Fact.Provider, rc.Fact.EventID}] = rc
+		m.putReceipt(rc)
 		return nil
 	})
 }

@@ -18,6 +18,7 @@ type memory struct {
 	list     []*sale.Event // in the order of creation
 	orders   map[uuid.UUID]*sale.Order
 	receipts map[receiptKey]*sale.Receipt
+	attended map[attendedKey]struct{}
 	keys     map[sale.KeyHash]*sale.Key
 	next     sequences
 }
@@ -26,6 +27,24 @@ type memory struct {
 type sequences struct {
 	ordinal                   uint32
 	message, receipt, entries uint64
+}
+
+// attendedKey names a sum of a payment of an order on the attention list.
+type attendedKey struct {
+	provider, payment, order, code string
+	currency, odd                  string
+	amount                         int64
+}
+
+func attendedAs(f sale.Fact, code string) attendedKey {
+	return attendedKey{f.Provider, f.PaymentID, f.Order, code, f.Currency, f.Odd, f.Amount}
+}
+
+func (m *memory) putReceipt(rc *sale.Receipt) {
+	m.receipts[receiptKey{rc.Fact.Provider, rc.Fact.EventID}] = rc
+	if rc.Attention != "" {
+		m.attended[attendedAs(rc.Fact, rc.Attention)] = struct{}{}
+	}
 }
 
 type receiptKey struct{ provider, event string }
@@ -71,7 +90,7 @@ type endedPlace struct {
 func newMemory() *memory {
 	return &memory{
 		events: map[string]*eventMemory{}, orders: map[uuid.UUID]*sale.Order{},
-		receipts: map[receiptKey]*sale.Receipt{}, keys: map[sale.KeyHash]*sale.Key{},
+		receipts: map[receiptKey]*sale.Receipt{}, attended: map[attendedKey]struct{}{}, keys: map[sale.KeyHash]*sale.Key{},
 		next: sequences{ordinal: 1, message: 1, receipt: 1, entries: 1},
 	}
 }
@@ -282,6 +301,11 @@ func inOrder(keys map[sale.KeyHash]*sale.Key) (list []*sale.Key) {
 		return cmp.Or(a.CreatedAt.Compare(b.CreatedAt), cmp.Compare(a.ID, b.ID))
 	})
 	return list
+}
+
+func (r *reader) Attended(f sale.Fact, code string) bool {
+	_, ok := r.attended[attendedAs(f, code)]
+	return ok
 }
 
 func (r *reader) Receipt(provider, eventID string) (*sale.Receipt, bool) {

@@ -346,6 +346,17 @@ func (t *tx) Receipt(provider, eventID string) (*sale.Receipt, bool) {
 	return t.reader.Receipt(provider, eventID)
 }
 
+func (t *tx) Attended(f sale.Fact, code string) bool {
+	for _, some := range []map[receiptKey]*sale.Receipt{t.receipts.own, t.receipts.batch} {
+		for _, rc := range some {
+			if rc.Attention == code && attendedAs(rc.Fact, code) == attendedAs(f, code) {
+				return true
+			}
+		}
+	}
+	return t.reader.Attended(f, code)
+}
+
 func (t *tx) PutReceipt(rc *sale.Receipt) {
 	rc.Seq = t.next.receipt + uint64(len(t.receipts.batch)+len(t.receipts.own))
 	if old, ok := t.Receipt(rc.Fact.Provider, rc.Fact.EventID); ok {

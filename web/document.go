@@ -126,7 +126,7 @@ func takesGzip(r *http.Request) bool {
 	for part := range strings.SplitSeq(r.Header.Get("Accept-Encoding"), ",") {
 		name, q, _ := strings.Cut(strings.TrimSpace(part), ";")
 		if strings.EqualFold(strings.TrimSpace(name), "gzip") {
-			q = strings.ReplaceAll(q, " ", "")
+			q = strings.ToLower(strings.ReplaceAll(q, " ", ""))
 			return q != "q=0" && !strings.HasPrefix(q, "q=0.0")
 		}
 	}

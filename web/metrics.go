@@ -63,7 +63,7 @@ func (s *Server) showMetrics(c echo.Context) error {
 
 // passedOn tells whether a proxy says that it has passed the request on.
 func passedOn(h http.Header) bool {
-	return h.Get("X-Forwarded-For") != "" || h.Get("Forwarded") != "" || h.Get("Via") != ""
+	return h.Get("X-Forwarded-For") != "" || h.Get("X-Real-IP") != "" || h.Get("X-Forwarded-Host") != "" || h.Get("Forwarded") != "" || h.Get("Via") != ""
 }
 
 func (m *metrics) observe(route, verb string, status int, took time.Duration) {

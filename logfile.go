@@ -13,22 +13,36 @@ import (
 // thousands of requests a second one write each would cost more than the
 // request. Warnings and errors go out at once.
 type lineWriter struct {
-	mu sync.Mutex
-	w  *bufio.Writer
+	mu  sync.Mutex
+	w   *bufio.Writer
+	out io.Writer
 }
 
-func newLineWriter(w io.Writer) *lineWriter { return &lineWriter{w: bufio.NewWriterSize(w, 64<<10)} }
+func newLineWriter(w io.Writer) *lineWriter {
+	return &lineWriter{w: bufio.NewWriterSize(w, 64<<10), out: w}
+}
 
 func (l *lineWriter) Write(b []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.w.Write(b)
+	n, err := l.w.Write(b)
+	l.forget(err)
+	return n, err
 }
 
 func (l *lineWriter) flush() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	_ = l.w.Flush() // a log that cannot be written cannot say so
+	l.forget(l.w.Flush())
+}
+
+// forget gives up the lines that could not be written: a log that cannot be
+// written cannot say so, and a bufio.Writer would never write again. Later
+// lines go out once there is space.
+func (l *lineWriter) forget(err error) {
+	if err != nil {
+		l.w.Reset(l.out)
+	}
 }
 
 // flushing flushes until ctx ends, and then once more.

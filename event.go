@@ -133,7 +133,7 @@ func (e eventFlags) withOffice(create bool, fn func(*sale.Office) error) error {
 	if _, err := os.Stat(filepath.Join(e.data, "foyer.db")); !create && errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("there is no foyer.db in %s; name the folder with --data, or a running foyer with --server", e.data)
 	}
-	st, err := store.Open(e.data, store.Options{})
+	st, err := store.Open(e.data, store.Options{Machine: store.ThisMachine()})
 	if errors.Is(err, store.ErrInUse) {
 		return usageError("%v, or ask it: foyer event --server http://127.0.0.1:8080", err)
 	}

@@ -63,6 +63,9 @@ func commands() []command {
 		{"demo", "set up three events with a crowd and run them", demoCommand},
 		{"event", "create or list events: event create FILE | event list", eventCommand},
 		{"plan", "check a seating plan: plan check FILE", planCommand},
+		{"check", "check a file of foyer that is not in use: check FILE", checkCommand},
+		{"backup", "copy the whole database, also while selling: backup FILE", backupCommand},
+		{"restore", "put a backup in place: restore FILE", restoreCommand},
 		{"version", "print the version", versionCommand},
 	}
 }

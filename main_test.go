@@ -333,7 +333,7 @@ func TestVersionAndHelp(t *testing.T) {
 	if code := w.run("version"); code != exitOK || !strings.HasPrefix(w.out.String(), "foyer ") {
 		t.Errorf("version: %d, %q", code, w.out.String())
 	}
-	for _, args := range [][]string{{"help"}, {"serve", "--help"}, {"demo", "-h"}, {"event", "--help"}, {"plan", "--help"}} {
+	for _, args := range [][]string{{"help"}, {"serve", "--help"}, {"demo", "-h"}, {"event", "--help"}, {"plan", "--help"}, {"check", "--help"}} {
 		if code := w.run(args...); code != exitOK || len(w.out.String()) < 100 {
 			t.Errorf("foyer %v: %d, %q", args, code, w.out.String())
 		}

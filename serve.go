@@ -81,7 +81,7 @@ func openHouse(p program, s *settings) (*house, error) {
 	if h.listener, err = listen("--addr", s.Addr); err != nil {
 		return nil, err
 	}
-	if h.store, err = store.Open(s.Data, store.Options{Log: h.log}); err != nil {
+	if h.store, err = store.Open(s.Data, store.Options{Log: h.log, Machine: store.ThisMachine(), Lease: outbox.DefaultTimeout}); err != nil {
 		_ = h.listener.Close()
 		return nil, err
 	}
@@ -131,7 +131,7 @@ func (h *house) wire() {
 		extra[demo.Prefix] = h.demo
 	}
 	codes := tickets.New(sale.NewSigner(sale.Subkey(h.store.Secret(), "ticket code")).Tag)
-	h.relay = outbox.NewRelay(outbox.Config{Book: h.store, Sinks: h.sinks(), Log: h.log})
+	h.relay = outbox.NewRelay(outbox.Config{Book: h.store, Sinks: h.sinks(), Log: h.log, Now: h.store.Now})
 	h.office = sale.New(sale.Config{
 		Store: h.store, Secret: h.store.Secret(), Sinks: s.Sinks.urls, TicketCode: codes.Code, Relay: h.relay, Providers: providers,
 	})
@@ -140,9 +140,9 @@ func (h *house) wire() {
 		requests = h.lines
 	}
 	h.web = web.New(web.Config{
-		Office: h.office, Ready: h.store.Ready, Log: h.log, Requests: requests, Secret: h.store.Secret(), BaseURL: s.BaseURL,
+		Office: h.office, Ready: h.store.Ready, Findings: h.store.Findings(), Backup: h.backup, Log: h.log, Requests: requests, Secret: h.store.Secret(), BaseURL: s.BaseURL,
 		Proxies: s.Proxies, RateLimit: s.RateLimit, Webhooks: hooks, Extra: extra, Version: versionText(),
-		Metrics: s.Metrics == "", Registry: h.registry,
+		Metrics: s.Metrics == "", Registry: h.registry, Messages: h.relay.Stats,
 	})
 }
 
@@ -201,7 +201,9 @@ func (h *house) run(ctx context.Context, p program, opened func(context.Context,
 	}
 	background, stopBackground := context.WithCancel(context.Background())
 	defer stopBackground()
-	h.start(background)
+	delivering, stopDelivering := context.WithCancel(background)
+	defer stopDelivering()
+	h.start(background, delivering)
 	served := make(chan error, len(servers))
 	for i, srv := range servers {
 		h.loops.Go(func() { served <- srv.Serve(listeners[i]) })
@@ -219,6 +221,7 @@ func (h *house) run(ctx context.Context, p program, opened func(context.Context,
 		}
 	}
 	h.log.Info("stopping")
+	stopDelivering() // has its own patience with sinks that hang; what waits is on disk
 	h.drain(servers)
 	stopBackground()
 	h.loops.Wait()
@@ -238,13 +241,13 @@ func (h *house) server(handler http.Handler) *http.Server {
 	return srv
 }
 
-// start starts the loops. Each ends with ctx.
-func (h *house) start(ctx context.Context) {
+// start starts the loops. Each ends with ctx, deliveries end with theirs.
+func (h *house) start(ctx, delivering context.Context) {
 	h.loops.Go(func() { h.lines.flushing(ctx) })
 	h.loops.Go(func() { h.admitting(ctx) })
 	h.loops.Go(func() { h.tidying(ctx) })
 	h.loops.Go(func() {
-		if err := h.relay.Run(ctx); err != nil {
+		if err := h.relay.Run(delivering); err != nil {
 			h.log.Warn("outbox", "error", err.Error())
 		}
 	})

@@ -34,6 +34,12 @@ const (
 	defaultMaxAge    = 72 * time.Hour
 )
 
+// LongestPause is the longest that the schedule makes a message wait after so many attempts (0 counts as 1).
+func LongestPause(attempts int) time.Duration {
+	s := steps[min(max(attempts, 1), len(steps))-1]
+	return s.pause + time.Duration(s.part*float64(s.pause))
+}
+
 // pause returns how long to wait after the given attempt (1 = the first) has failed. It is never shorter than
 // retryAfter (capped at 24 hours) and never shorter than the schedule, so a receiver cannot shorten a message's life;
 // no step is longer than maxAge. random is in [0, 1).

@@ -10,13 +10,16 @@ import (
 	"time"
 )
 
+// DefaultTimeout ends an attempt. It is also how long a receiver may go on with one after this process has died.
+const DefaultTimeout = 15 * time.Second
+
 // Config is what a [Relay] needs. Book is required; everything else has a default.
 type Config struct {
 	Book    Book
 	Sinks   map[string]Sink // by the name that Message.Sink carries
 	Workers int             // attempts at a time; default 32, or PerSink for each sink if that is more
 	PerSink int             // attempts at a time per sink, so that a dead target does not use up all workers; default 16
-	Timeout time.Duration   // of one attempt; default 20 s (Standard Webhooks asks for 15 to 30 s)
+	Timeout time.Duration   // of one attempt; default DefaultTimeout (Standard Webhooks asks for 15 to 30 s)
 	Now     func() time.Time
 	Rand    func() float64 // in [0, 1), for jitter; called from many goroutines
 	Log     *slog.Logger   // default: says nothing
@@ -31,7 +34,7 @@ func (c *Config) defaults() {
 		c.Workers = max(32, c.PerSink*len(c.Sinks))
 	}
 	if c.Timeout <= 0 {
-		c.Timeout = 20 * time.Second
+		c.Timeout = DefaultTimeout
 	}
 	if c.MaxAge <= 0 {
 		c.MaxAge = defaultMaxAge

@@ -76,7 +76,7 @@ const (
 	PhaseClosed  Phase = "CLOSED"   // no more joins
 )
 
-// Phase tells where the event stands at now, with sold seats SOLD so far.
+// Phase tells where the event stands at now (by the calendar), with sold seats SOLD so far.
 func (e *Event) Phase(now time.Time, sold int) Phase {
 	switch {
 	case e.Closed, e.ClosesAt != nil && !now.Before(*e.ClosesAt):

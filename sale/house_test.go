@@ -39,6 +39,7 @@ type house struct {
 	began time.Time
 	bank  *bank
 	sinks func(topic string) []string
+	desk  *desk // nil: the bubble's clock, and nothing beside it
 }
 
 // play runs a script in a house whose event "gala" has these rules. At its
@@ -64,7 +65,7 @@ func play(t *testing.T, rules func(*sale.Settings), script func(h *house)) {
 func (h *house) open() {
 	h.Helper()
 	var err error
-	if h.store, err = store.Open(h.dir, store.Options{}); err != nil {
+	if h.store, err = store.Open(h.dir, h.desk.options()); err != nil {
 		h.Fatal(err)
 	}
 	h.Office = sale.New(sale.Config{
@@ -103,6 +104,7 @@ func (h *house) restart() {
 	h.Helper()
 	before := h.picture()
 	h.ok(h.store.Close())
+	h.sound()
 	h.open()
 	b, _ := json.MarshalIndent(before, "", " ")
 	if a, _ := json.MarshalIndent(h.picture(), "", " "); string(a) != string(b) {

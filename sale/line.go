@@ -71,7 +71,7 @@ func (o *Office) enter(tx Tx, e *Event, visitor uuid.UUID) (p Place, back bool, 
 		}
 	}
 	now, line := tx.Now(), tx.Line(e.ID)
-	phase := e.Phase(now, line.Sold)
+	phase := e.Phase(tx.Calendar(), line.Sold)
 	switch {
 	case phase == PhaseClosed:
 		return p, false, ErrEventClosed
@@ -182,8 +182,8 @@ func (o *Office) show(r Reader, e *Event, p Place) PlaceView {
 	}
 	v.Wait, v.WaitLow, v.WaitHigh = r.Flow(e.ID).Wait(v.Rank, float64(e.Rules.AdmitPerSecond))
 	v.Poll = queue.PollInterval(v.Rank)
-	if e.Phase(now, line.Sold) == PhaseLobby {
-		v.Status = Lobby
+	if now = r.Calendar(); e.Phase(now, line.Sold) == PhaseLobby {
+		v.Status, v.Now = Lobby, now // what he waits for goes by the calendar
 		v.OpensAt = e.OpensAt
 		until := int(e.OpensAt.Sub(now)/time.Second) + 1
 		v.Wait, v.WaitLow, v.WaitHigh = v.Wait+until, v.WaitLow+until, v.WaitHigh+until

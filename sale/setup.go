@@ -135,7 +135,7 @@ func (o *Office) ChangeEvent(actor, id string, edit func(*Settings) error) (*Eve
 		if e.HadHold && e.Currency != before.Currency {
 			return ErrPromise.say("The currency cannot change after the first hold: buyers were shown the other one.")
 		}
-		now, line := tx.Now(), tx.Line(id)
+		now, line := tx.Calendar(), tx.Line(id)
 		if before.opened(now) && !e.opened(now) && line.Next > 1 {
 			return ErrPromise.say("The sale has opened and people have places. Pause it instead of opening it later.")
 		}
@@ -185,7 +185,7 @@ func sellable(r Reader, e *Event, p *seats.Plan) (n int) {
 // OpenEvent opens the sale now, whatever was planned, and ends a pause.
 func (o *Office) OpenEvent(actor, id string) (*Event, error) {
 	return o.change(actor, id, "event.open", func(tx Tx, e *Event) error {
-		now := tx.Now()
+		now := tx.Calendar()
 		if e.ClosesAt != nil && !now.Before(*e.ClosesAt) {
 			return ErrPromise.say("The event's closesAt has passed. Move it first.")
 		}

@@ -56,6 +56,7 @@ type evening struct {
 	background sync.WaitGroup
 	messages   map[string]map[string]simPromise // sink -> id: committed messages, from the store's own announcements
 	mu         sync.Mutex
+	desk       *desk // nil: the bubble's clock, and nothing beside it
 }
 
 // simPromise is what is known of a committed message without its body.
@@ -113,7 +114,7 @@ func (e *evening) sinkDown() bool {
 
 // open opens the house on the file as it is.
 func (e *evening) open() *simHouse {
-	st, err := store.Open(e.dir, store.Options{})
+	st, err := store.Open(e.dir, e.desk.options())
 	if err != nil {
 		e.t.Fatalf("the store does not open: %v", err)
 	}
@@ -142,7 +143,7 @@ func (e *evening) open() *simHouse {
 			return names
 		},
 	})
-	relay := outbox.NewRelay(outbox.Config{Book: book, Sinks: sinks, Rand: func() float64 { return 0.5 }})
+	relay := outbox.NewRelay(outbox.Config{Book: book, Sinks: sinks, Now: st.Now, Rand: func() float64 { return 0.5 }})
 	if err := st.ServeOutbox(func(msgs []outbox.Message) { e.promise(msgs); relay.Offer(msgs) }); err != nil {
 		e.t.Fatalf("the outbox does not open: %v", err)
 	}
@@ -200,6 +201,7 @@ func (e *evening) restart(how string) {
 	h.stop()
 	<-h.stopped
 	time.Sleep(300 * time.Millisecond) // less than the second over which the pace is kept
+	e.ledger.observe(e.inspect()...)
 	next := e.open()
 	if e.fault.reopen != nil {
 		e.fault.reopen(next.store)

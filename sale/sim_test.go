@@ -151,7 +151,7 @@ func (e *evening) play() []string {
 	if err := h.store.Close(); err != nil {
 		e.t.Errorf("the store does not close: %v", err)
 	}
-	return wrong
+	return append(wrong, e.inspect()...)
 }
 
 // drain waits until every message is delivered; retries may take hours.

@@ -18,6 +18,9 @@ type Reader interface {
 	// earlier than that of any transaction committed before since the store
 	// was opened.
 	Now() time.Time
+	// Calendar is the wall clock's time at Now, for what was planned by it
+	// (openings and closings). It may be set while Now goes on.
+	Calendar() time.Time
 	// Event finds an event by id.
 	Event(id string) (*Event, bool)
 	// Events gives all events in the order of their creation.

@@ -124,7 +124,7 @@ func (o *Office) Event(id string) (e *Event, phase Phase, err error) {
 		if e, ok = r.Event(id); !ok {
 			return ErrNoSuchEvent
 		}
-		phase = e.Phase(r.Now(), r.Line(id).Sold)
+		phase = e.Phase(r.Calendar(), r.Line(id).Sold)
 		return nil
 	})
 	return e, phase, err
@@ -165,7 +165,7 @@ type Status struct {
 	SoldOut   bool
 	Message   string
 	OpensAt   *time.Time
-	Now       time.Time
+	Now       time.Time // by the calendar, as OpensAt
 }
 
 // Status gives the public state of an event.
@@ -184,9 +184,9 @@ func (o *Office) Status(id string) (s Status, err error) {
 func status(r Reader, e *Event) Status {
 	l := r.Line(e.ID)
 	return Status{
-		Phase: e.Phase(r.Now(), l.Sold), Frontier: r.Frontier(e.ID), Pace: e.Rules.AdmitPerSecond, Waiting: l.Waiting,
+		Phase: e.Phase(r.Calendar(), l.Sold), Frontier: r.Frontier(e.ID), Pace: e.Rules.AdmitPerSecond, Waiting: l.Waiting,
 		Active: l.Active, SeatsLeft: max(0, e.Sellable-l.Sold), Sold: l.Sold, SoldOut: e.Sellable > 0 && l.Sold >= e.Sellable,
-		Message: e.Message, OpensAt: e.OpensAt, Now: r.Now(),
+		Message: e.Message, OpensAt: e.OpensAt, Now: r.Calendar(),
 	}
 }
 

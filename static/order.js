@@ -40,7 +40,7 @@ async function look() {
   } catch (e) {
     if (e.status === 404) return
     fails++
-    if (fails > 1) say('Reconnecting… Your order is safe.')
+    if (fails > 1) say('Reconnecting…' + (countdown && !countdown.done ? ' Your seats are held while the clock runs.' : ''))
     next = Math.min(20000, 1000 * Math.pow(2, fails)) * (0.5 + Math.random())
   }
   again = setTimeout(look, next)

@@ -156,13 +156,26 @@ function readPlan(plan) {
   byID = new Map(seats.map(s => [s.id, s]))
 }
 
+const pause = ms => new Promise(ok => setTimeout(ok, ms))
+
+// patiently asks until there is an answer; the list works meanwhile.
+async function patiently(path) {
+  for (let tries = 0; ; tries++) {
+    try {
+      return await ask(path)
+    } catch (e) {
+      await pause(Math.min(20000, 1000 * Math.pow(2, tries)) * (0.5 + Math.random()))
+    }
+  }
+}
+
 async function start() {
   const path = '/api/v1/events/' + conf.event + '/seats'
-  let [plan, house] = await Promise.all([ask(conf.plan), ask(path)])
+  let [plan, house] = await Promise.all([patiently(conf.plan), patiently(path)])
   for (let tries = 0; house.planVersion !== conf.version; tries++) { // a cache may show an old picture for some seconds
     if (tries === 4) return trouble(changed)
-    await new Promise(ok => setTimeout(ok, 2000))
-    house = await ask(path)
+    await pause(2000)
+    house = await patiently(path)
   }
   readPlan(plan)
   take(house)

@@ -35,7 +35,7 @@ const call = async (m, u) => {
 }
 const wait = ms => { clearTimeout(timer); timer = setTimeout(poll, ms); draw() }
 const later = () => { fails = 0; wait(place && place.pollAfterMillis || 4e3 + Math.random() * 2e3) }
-const failed = r => wait(Math.max(Math.min(2e4, 1e3 * 2 ** fails++) * (.5 + Math.random()), r && r.headers ? Math.min(30, r.headers.get('Retry-After')) * 1e3 : 0))
+const failed = r => wait((.5 + Math.random()) * Math.max(Math.min(2e4, 1e3 * 2 ** fails++), Math.min(20, r?.headers?.get('Retry-After')) * 2e3 || 0))
 
 const poll = async () => {
 	const g = ++gen
@@ -43,12 +43,13 @@ const poll = async () => {
 	try {
 		if (mono() - statusAt > 4500) {
 			const r = await call('GET', E + '/status')
+			if (!r.j.phase) throw r
 			status = r.j; statusAt = mono()
 			if (off === undefined) clock(status.serverTime)
 		}
 		const r = mine && await call('GET', Q)
 		if (g != gen) return
-		if (r.s == 200) await take(r.j)
+		if (r.s == 200 && r.j.status) await take(r.j)
 		else if (place) throw r
 		else mine = 0
 		if (g == gen) later()
@@ -64,11 +65,11 @@ const take = (j, click) => {
 		else if (was && !keep(gone)) return join('You were called while nobody was here. ')
 	} else if (mine == 'READY') {
 		called = j.entryTokenExpiresAt
-		if (click === 1 && !j.orderId) location.assign(here)
+		if (click === 1 && !j.orderId) location = here
 		else if (was != mine) {
 			spoke = mono(); draw()
 			text('now', $('turn').innerText)
-			if (navigator.vibrate) navigator.vibrate([300, 150, 300])
+			navigator.vibrate?.([300, 150, 300])
 			$('go').focus()
 		}
 	}
@@ -95,7 +96,7 @@ const draw = () => {
 	if (!status) return
 	const ph = status.phase, ready = mine == 'READY', order = ready && place.orderId, w = place && !ready, shut = ph == 'CLOSED', old = mono() - spoke > 2e4, lobby = ph == 'LOBBY' && status.opensAt
 	text('word', status.message || '')
-	show('join', !mine); show('wait', w); show('turn', ready)
+	show('join', !mine); show('wait', w); show('kept', w); show('turn', ready)
 	show('out', place && $('sure').hidden)
 	if (!place) show('sure')
 	$('join').lastElementChild.hidden = ph == 'SOLD_OUT' || shut
@@ -141,7 +142,7 @@ $('yes').onclick = async () => {
 }
 onpageshow = e => e.persisted && back()
 ononline = back
-d.addEventListener('visibilitychange', () => d.hidden || back())
+d.onvisibilitychange = () => d.hidden || back()
 setInterval(draw, 1e3)
 poll()
 }

@@ -75,9 +75,11 @@ func (t *tx) writeRows(b *bolt.Tx) error {
 		}
 	}
 	if n, ok := t.ordinals.batch[struct{}{}]; ok {
-		return b.Bucket(bucketMeta).Put(keyOrdinal, key32(n))
+		if err := b.Bucket(bucketMeta).Put(keyOrdinal, key32(n)); err != nil {
+			return err
+		}
 	}
-	return nil
+	return edgeError(edgeWritten)
 }
 
 func (t *tx) eventRows() *rows {
@@ -257,6 +259,7 @@ func (s *Store) apply(t *tx) {
 		em.tellFlow(t.at)
 	}
 	s.mu.Unlock()
+	edge(edgeApplied)
 	s.watch.tell(touched)
 	if s.offer != nil && len(t.messages.batch) > 0 {
 		light := slices.Clone(t.messages.batch)
@@ -264,6 +267,7 @@ func (s *Store) apply(t *tx) {
 			light[i].Body = nil
 		}
 		s.offer(light)
+		edge(edgeOffered)
 	}
 	t.reset()
 }

@@ -2,6 +2,7 @@ package store
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/rand"
 	"encoding/binary"
 	"errors"
@@ -11,6 +12,8 @@ import (
 	"path/filepath"
 	"runtime"
 	"runtime/debug"
+	"strconv"
+	"strings"
 	"time"
 
 	bolt "go.etcd.io/bbolt"
@@ -27,20 +30,49 @@ const format = 1
 const boltMagic = 0xED0CDAED
 
 var boltOptions = &bolt.Options{
-	Timeout:         time.Second,
-	FreelistType:    bolt.FreelistMapType,
-	NoFreelistSync:  true,    // a synced free list is rewritten in every commit
-	InitialMmapSize: 1 << 30, // address space only; growing it would make the writer wait for readers
+	Timeout:        time.Second,
+	FreelistType:   bolt.FreelistMapType,
+	NoFreelistSync: true, // a synced free list is rewritten in every commit
+}
+
+// optionsFor is how a file of ours is opened. A file that outgrows its mapping
+// makes the writer wait for every reader, so the mapping is larger than the file
+// will soon be.
+func optionsFor(path string) *bolt.Options {
+	o := *boltOptions
+	size := int64(0)
+	if st, err := os.Stat(path); err == nil {
+		size = st.Size()
+	}
+	o.InitialMmapSize = mapSize(runtime.GOOS, strconv.IntSize, size)
+	return &o
+}
+
+// mapSize is how much of the address space a file of so many bytes gets. On
+// Windows bbolt makes the file as long as its mapping, and elsewhere 32 bits
+// have no room: there bbolt doubles the mapping when it must.
+func mapSize(system string, bits int, file int64) int {
+	const least, step = 4 << 30, 1 << 30
+	if system == "windows" || bits < 64 {
+		return 0
+	}
+	return int(max(least, (2*file+step-1)/step*step))
 }
 
 func openFile(dir string) (*bolt.DB, error) {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, fmt.Errorf("%w: cannot make the folder %s: %v", ErrUnwritable, dir, errors.Unwrap(err))
+	if err := makeFolder(dir); err != nil {
+		return nil, err
 	}
 	path := filepath.Join(dir, fileName)
 	switch err := inspect(path); {
 	case errors.Is(err, fs.ErrNotExist):
+		if err := lost(dir); err != nil {
+			return nil, err
+		}
 		if err := create(path); err != nil {
+			return nil, err
+		}
+		if err := mark(dir); err != nil {
 			return nil, err
 		}
 	case err != nil:
@@ -49,27 +81,31 @@ func openFile(dir string) (*bolt.DB, error) {
 	return openBolt(path)
 }
 
-// inspect refuses what bbolt would overwrite or stumble over.
+// inspect refuses what bbolt would overwrite or stumble over. It opens nothing
+// but plain files: opening a pipe would wait for ever.
 func inspect(path string) error {
-	f, err := os.Open(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	if err != nil {
-		return fmt.Errorf("%w: cannot read %s: %v", ErrUnwritable, path, errors.Unwrap(err))
-	}
-	defer f.Close()
-	st, err := f.Stat()
+	st, err := os.Stat(path)
 	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		if to, linkErr := os.Readlink(path); linkErr == nil {
+			return fmt.Errorf("%w: %s is a link to %s, which is not there; mount the disk that holds it, or remove the link", ErrUnwritable, path, to)
+		}
+		return err
 	case err != nil:
-		return fmt.Errorf("%w: cannot read %s: %v", ErrBadFile, path, err)
+		return fmt.Errorf("%w: cannot read %s: %v", ErrUnwritable, path, cause(err))
 	case st.IsDir():
 		return fmt.Errorf("%w: %s is a folder", ErrBadFile, path)
+	case !st.Mode().IsRegular():
+		return fmt.Errorf("%w: %s is no plain file; move it away, or name another folder with --data", ErrBadFile, path)
 	case st.Size() == 0:
 		return fmt.Errorf("%w: %s is empty; restore a backup, or move the file away to start anew", ErrBadFile, path)
 	}
-	var head [20]byte
-	if _, err := f.ReadAt(head[:], 0); err != nil || binary.NativeEndian.Uint32(head[16:]) != boltMagic {
+	f, err := os.Open(path)
+	if err != nil {
+		return fmt.Errorf("%w: cannot read %s: %v", ErrUnwritable, path, cause(err))
+	}
+	defer f.Close()
+	if _, err := openPages(f, st.Size()); err != nil {
 		return fmt.Errorf("%w: %s was not made by foyer or is damaged; restore a backup, or name another folder with --data", ErrBadFile, path)
 	}
 	return nil
@@ -77,11 +113,11 @@ func inspect(path string) error {
 
 // openBolt opens the file and checks that it is ours.
 func openBolt(path string) (db *bolt.DB, err error) {
-	if err := guarded(path, func() error { return readThrough(path) }); err != nil {
+	if err := guarded(path, func() error { return sound(path) }); err != nil {
 		return nil, err
 	}
 	err = guarded(path, func() (err error) {
-		db, err = bolt.Open(path, 0o600, boltOptions)
+		db, err = bolt.Open(path, 0o600, optionsFor(path))
 		return opened(path, err)
 	})
 	if err != nil {
@@ -114,55 +150,76 @@ func guarded(path string, read func() error) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
 		if p := recover(); p != nil {
-			err = fmt.Errorf("%w: %s is damaged (%v); restore a backup", ErrBadFile, path, p)
+			err = damaged(path, p)
 		}
 	}()
 	return read()
 }
 
-// readThrough reads every row once without writing anything. When bbolt opens a
-// file for writing it walks the pages in a goroutine of its own, and what goes
-// wrong there would end the program with a stack trace.
-func readThrough(path string) error {
-	db, err := bolt.Open(path, 0o600, &bolt.Options{ReadOnly: true, Timeout: boltOptions.Timeout})
-	if err := opened(path, err); err != nil {
+func damaged(path string, how any) error {
+	return fmt.Errorf("%w: %s is damaged (%s); run foyer check %s, or restore a backup", ErrBadFile, path, oneLine(how), path)
+}
+
+// oneLine makes one short line of an error that may be several.
+func oneLine(how any) string {
+	const most = 250 // bytes
+	s := strings.Join(strings.Fields(fmt.Sprint(how)), " ")
+	if len(s) > most {
+		s = strings.ToValidUTF8(s[:most], "") + " ..."
+	}
+	return s
+}
+
+// sound walks all pages before bbolt maps the file. When bbolt opens a file for
+// writing it does so itself in a goroutine of its own, and what goes wrong there
+// would end the program with a stack trace.
+func sound(path string) error {
+	file, db, err := openToRead(path)
+	if err != nil {
 		return err
 	}
 	defer db.Close()
-	sum := byte(0)
-	err = db.View(func(tx *bolt.Tx) error {
-		return tx.ForEach(func(_ []byte, b *bolt.Bucket) error {
-			return b.ForEach(func(_, v []byte) error {
-				if len(v) > 0 {
-					sum += v[0] + v[len(v)-1]
-				}
-				return nil
-			})
-		})
-	})
-	runtime.KeepAlive(sum)
-	return err
+	st, err := file.Stat()
+	if err != nil {
+		return err
+	}
+	p, err := openPages(file, st.Size())
+	if err == nil {
+		err = p.sound()
+	}
+	if err != nil {
+		return damaged(path, err)
+	}
+	return nil
 }
 
 func checkFormat(db *bolt.DB, path string) error {
 	return db.View(func(tx *bolt.Tx) error {
-		meta := tx.Bucket(bucketMeta)
-		if meta == nil || meta.Get(keyFormat) == nil {
-			return fmt.Errorf("%w: %s is a database of another program; name another folder with --data", ErrBadFile, path)
+		var version, secret []byte
+		if meta := tx.Bucket(bucketMeta); meta != nil {
+			version, secret = meta.Get(keyFormat), meta.Get(keySecret)
 		}
-		switch v := meta.Get(keyFormat); {
-		case len(v) != 8 || len(meta.Get(keySecret)) != 32:
-			return fmt.Errorf("%w: %s is damaged; restore a backup", ErrBadFile, path)
-		case binary.BigEndian.Uint64(v) > format:
-			return fmt.Errorf("%w: %s has format %d, this foyer knows %d; use a newer foyer", ErrBadFile, path, binary.BigEndian.Uint64(v), format)
-		}
-		for _, b := range buckets {
-			if tx.Bucket(b) == nil {
-				return fmt.Errorf("%w: %s lacks its %q part; restore a backup", ErrBadFile, path, b)
-			}
-		}
-		return nil
+		return ours(path, version, secret, func(bucket []byte) bool { return tx.Bucket(bucket) != nil })
 	})
+}
+
+// ours tells whether a file with this in its meta bucket, and these buckets, is
+// one that this program can use.
+func ours(path string, version, secret []byte, has func(bucket []byte) bool) error {
+	switch {
+	case version == nil:
+		return fmt.Errorf("%w: %s is a database of another program; name another folder with --data", ErrBadFile, path)
+	case len(version) != 8 || len(secret) != 32:
+		return damaged(path, "its head has no format or no secret")
+	case binary.BigEndian.Uint64(version) > format:
+		return fmt.Errorf("%w: %s has format %d, this foyer knows %d; use a newer foyer", ErrBadFile, path, binary.BigEndian.Uint64(version), format)
+	}
+	for _, b := range buckets {
+		if !has(b) {
+			return fmt.Errorf("%w: %s lacks its %q part; restore a backup", ErrBadFile, path, b)
+		}
+	}
+	return nil
 }
 
 // create makes the file under another name and moves it into place whole, so
@@ -170,30 +227,26 @@ func checkFormat(db *bolt.DB, path string) error {
 // one of ours).
 func create(path string) error {
 	dir := filepath.Dir(path)
-	tmp, err := os.CreateTemp(dir, fileName+".new-*")
+	tmp, err := os.CreateTemp(dir, creationPrefix+"*")
 	if err != nil {
-		return fmt.Errorf("%w: cannot write in %s: %v", ErrUnwritable, dir, errors.Unwrap(err))
+		return fmt.Errorf("%w: cannot write in %s (%v); %s", ErrUnwritable, dir, errors.Unwrap(err), remedy(err))
 	}
 	defer os.Remove(tmp.Name())
 	if err := tmp.Close(); err != nil {
 		return fmt.Errorf("%w: %v", ErrUnwritable, err)
 	}
 	if err := fill(tmp.Name()); err != nil {
-		return fmt.Errorf("%w: cannot write in %s: %v", ErrUnwritable, dir, err)
+		return fmt.Errorf("%w: cannot write in %s (%v); %s", ErrUnwritable, dir, err, remedy(err))
 	}
-	if err := os.Link(tmp.Name(), path); err != nil { // unlike a rename it never replaces a file
-		if errors.Is(err, fs.ErrExist) {
-			return fmt.Errorf("%w: another foyer has just made %s", ErrInUse, path)
-		}
-		if err := os.Rename(tmp.Name(), path); err != nil { // a file system without hard links
-			return fmt.Errorf("%w: cannot write in %s: %v", ErrUnwritable, dir, err)
-		}
+	err = MoveIn(tmp.Name(), path)
+	if errors.Is(err, fs.ErrExist) {
+		return fmt.Errorf("%w: another foyer has just made %s", ErrInUse, path)
 	}
-	return syncDir(dir)
+	return err
 }
 
 func fill(path string) error {
-	db, err := bolt.Open(path, 0o600, boltOptions)
+	db, err := bolt.Open(path, 0o600, optionsFor(path))
 	if err != nil {
 		return err
 	}
@@ -213,17 +266,5 @@ func fill(path string) error {
 			meta.Put(keySecret, bytes.Clone(secret[:])),
 		)
 	})
-	return errors.Join(err, db.Sync(), db.Close())
-}
-
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return fmt.Errorf("%w: %v", ErrUnwritable, err)
-	}
-	defer d.Close()
-	if err := d.Sync(); err != nil {
-		return fmt.Errorf("%w: cannot sync %s: %v", ErrUnwritable, dir, err)
-	}
-	return nil
+	return cmp.Or(err, db.Sync(), db.Close()) // one of them is enough to say
 }

@@ -2,6 +2,7 @@ package store_test
 
 import (
 	"bufio"
+	"bytes"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -30,6 +31,10 @@ func TestMain(m *testing.M) {
 		sellUntilKilled(dir)
 		return
 	}
+	if os.Getenv(actDir) != "" {
+		actOnFolders()
+		return
+	}
 	os.Exit(m.Run())
 }
 
@@ -47,13 +52,15 @@ func killOffice(s *store.Store) *sale.Office {
 func sellUntilKilled(dir string) {
 	s, err := store.Open(dir, store.Options{})
 	if err != nil {
-		fmt.Println("broken", strings.ReplaceAll(err.Error(), "\n", " "))
+		say("broken", strings.ReplaceAll(err.Error(), "\n", " "))
 		return
 	}
+	say("open")
 	o := killOffice(s)
-	if _, _, err := o.Event("gala"); err != nil {
-		makeKillEvent(o)
+	if _, err := o.Plan("gala"); err != nil {
+		must(makeKillEvent(o, killHall))
 	}
+	say("made")
 	for range 24 {
 		go func() {
 			for {
@@ -62,14 +69,13 @@ func sellUntilKilled(dir string) {
 		}()
 	}
 	for {
-		if _, err := o.Tick("gala", time.Second); err != nil {
-			panic(err)
-		}
+		_, err := o.Tick("gala", time.Second)
+		must(err)
 		time.Sleep(3 * time.Millisecond)
 	}
 }
 
-func makeKillEvent(o *sale.Office) {
+func makeKillEvent(o *sale.Office, hall int) error {
 	set := sale.DefaultSettings()
 	set.ID, set.Name, set.Prices = "gala", "Gala", map[string]int64{"Stalls": 100}
 	set.Rules = sale.Rules{
@@ -77,17 +83,28 @@ func makeKillEvent(o *sale.Office) {
 		PaySeconds: 60, PayMarginSeconds: 60, MaxSeatsPerOrder: 4, MaxWaiting: 1_000_000, Buyer: "none",
 	}
 	sheet := "zone,row,seat,category\n"
-	for i := range killHall {
+	for i := range hall {
 		sheet += fmt.Sprintf("Stalls,%d,%d,Stalls\n", 1+i/100, 1+i%100)
 	}
 	plan, err := seats.Parse([]byte(sheet))
 	if err != nil {
-		panic(err)
+		return err
 	}
-	if _, err := o.CreateEvent("test", set); err != nil {
-		panic(err)
+	if _, err := o.CreateEvent("test", set); err != nil && !errors.Is(err, sale.ErrEventExists) {
+		return err
 	}
-	if _, err := o.SetPlan("test", "gala", plan, false); err != nil {
+	_, err = o.SetPlan("test", "gala", plan, false)
+	return err
+}
+
+// must ends the child's work at the first act that fails. When writing does not
+// work it says so and does nothing more.
+func must(err error) {
+	switch {
+	case errors.Is(err, sale.ErrUnavailable):
+		say("down")
+		select {}
+	case err != nil:
 		panic(err)
 	}
 }
@@ -100,15 +117,11 @@ func visit(o *sale.Office) {
 	id := uuid.New()
 	say("try", id, "join")
 	p, _, err := o.Join("gala", id)
-	if err != nil {
-		panic(err)
-	}
+	must(err)
 	say("place", id, p.Number, p.Status)
 	if rand.IntN(8) == 0 {
 		say("try", id, "left")
-		if err := o.Leave("gala", id, p.QueueID); err != nil {
-			panic(err)
-		}
+		must(o.Leave("gala", id, p.QueueID))
 		say("left", id)
 		return
 	}
@@ -117,9 +130,8 @@ func visit(o *sale.Office) {
 			break
 		}
 		time.Sleep(5 * time.Millisecond)
-		if p, err = o.Poll("gala", id); err != nil {
-			panic(err)
-		}
+		p, err = o.Poll("gala", id)
+		must(err)
 	}
 	if p.Status != sale.Ready {
 		return // he waits on, also after the crash
@@ -133,10 +145,11 @@ func visit(o *sale.Office) {
 		}
 		say("try", id, "hold")
 		v, err := o.Hold(sale.HoldRequest{Event: "gala", Token: p.Token, Visitor: id, Seats: wish})
-		if err != nil {
+		if errors.Is(err, sale.ErrSeatsTaken) {
 			say("refused", id)
 			continue
 		}
+		must(err)
 		slices.Sort(wish)
 		say("held", id, v.ID, strings.Join(wish, ","))
 		p.OrderID = v.ID
@@ -148,9 +161,7 @@ func visit(o *sale.Office) {
 	case 0: // goes on holding
 	case 1:
 		say("try", id, "released")
-		if err := o.Release(id, p.OrderID); err != nil {
-			panic(err)
-		}
+		must(o.Release(id, p.OrderID))
 		say("released", id)
 	default:
 		say("try", id, "paid")
@@ -158,89 +169,68 @@ func visit(o *sale.Office) {
 		if err == nil {
 			v, err = o.Confirm(p.OrderID, sale.Confirmation{Actor: "test", Key: "k", Amount: v.Total, Currency: "EUR"})
 		}
-		if err != nil {
-			panic(err)
-		}
+		must(err)
 		say("paid", id, v.ID)
 	}
 }
 
-// memo is what the parent knows of one visitor.
-type memo struct {
-	number string // as acknowledged
-	state  string // the last act acknowledged: place, turn, held, released, paid, left
-	trying string // an act that may or may not have happened
-	order  uuid.UUID
-	seats  string
-	former []uuid.UUID // orders that a later hold replaced
+// child is a process that works on a folder, and says what it does.
+type child struct {
+	*exec.Cmd
+	lines  *bufio.Reader
+	stderr bytes.Buffer
 }
 
-// ledger is everything that any child acknowledged.
-type ledger map[uuid.UUID]*memo
-
-func (l ledger) note(t *testing.T, line string) {
-	w := strings.Fields(line)
-	if len(w) < 2 || w[0] == "broken" || w[0] == "panic:" {
-		t.Errorf("the child says %s", line)
-		return
+// startChild runs this test binary again, with a variable that tells it what to do.
+func startChild(t *testing.T, variable string, stdin *os.File) *child {
+	t.Helper()
+	c := &child{Cmd: exec.Command(os.Args[0])}
+	c.Env = append(os.Environ(), variable, "GORACE=atexit_sleep_ms=0")
+	c.Cmd.Stderr = &c.stderr
+	if stdin != nil {
+		c.Stdin = stdin
 	}
-	id, err := uuid.Parse(w[1])
+	out, err := c.StdoutPipe()
 	if err != nil {
-		t.Errorf("the child says %s", line)
-		return
+		t.Fatal(err)
 	}
-	m := l[id]
-	if m == nil {
-		m = &memo{}
-		l[id] = m
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
 	}
-	if w[0] == "try" {
-		m.trying = w[2]
-		return
-	}
-	m.trying = ""
-	switch w[0] {
-	case "refused":
-		return
-	case "place":
-		m.number = w[2]
-	case "held":
-		if m.order != uuid.Nil {
-			m.former = append(m.former, m.order)
-		}
-		m.order, m.seats = uuid.MustParse(w[2]), w[3]
-	}
-	m.state = w[0]
+	c.lines = bufio.NewReader(out)
+	return c
 }
 
-// round runs a child, does something once it sells, kills it after a while and
-// notes what it acknowledged.
+// listen hands on every line until the child is gone. A line that was cut off was not said.
+func (c *child) listen(heard func(line string)) {
+	for {
+		line, err := c.lines.ReadString('\n')
+		if err != nil {
+			break
+		}
+		heard(line)
+	}
+	_ = c.Wait()
+}
+
+// round runs a child, does something once it sells, kills it after a
+// while and notes what it acknowledged.
 func (l ledger) round(t *testing.T, dir string, life time.Duration, meanwhile func()) {
 	t.Helper()
-	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), killDir+"="+dir)
-	cmd.Stderr = os.Stderr
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	lines := bufio.NewReader(out)
+	c := startChild(t, killDir+"="+dir, nil)
 	var once sync.Once
-	for {
-		line, err := lines.ReadString('\n')
-		if err != nil {
-			break // what was cut off was not said
-		}
+	c.listen(func(line string) {
 		l.note(t, line)
-		once.Do(func() {
-			meanwhile()
-			time.AfterFunc(life, func() { _ = cmd.Process.Kill() })
-		})
+		if strings.HasPrefix(line, "try") {
+			once.Do(func() {
+				meanwhile()
+				time.AfterFunc(life, func() { _ = c.Process.Kill() })
+			})
+		}
+	})
+	if c.stderr.Len() > 0 {
+		t.Errorf("the child says on its standard error: %s", &c.stderr)
 	}
-	_ = cmd.Wait()
 }
 
 func TestB78KillLosesNothingThatWasAcknowledged(t *testing.T) {
@@ -296,9 +286,10 @@ func TestFileOfAnotherProcessIsRefusedUntilThatIsGone(t *testing.T) {
 	}
 }
 
-// checkPages runs bbolt's own check over every page.
+// checkPages runs bbolt's own check over every page, and ours over every row.
 func checkPages(t *testing.T, path string) {
 	t.Helper()
+	soundFile(t, path)
 	db, err := bolt.Open(path, 0o600, &bolt.Options{ReadOnly: true, PreLoadFreelist: true})
 	if err != nil {
 		t.Fatal(err)
@@ -310,153 +301,4 @@ func checkPages(t *testing.T, path string) {
 		}
 		return nil
 	})
-}
-
-// check holds the store against the ledger and against itself.
-func (l ledger) check(t *testing.T, s *store.Store) {
-	t.Helper()
-	o := killOffice(s)
-	if _, _, err := o.Event("gala"); err != nil {
-		return // killed before anything was acknowledged
-	}
-	numbers := map[string]bool{}
-	for id, m := range l {
-		p, err := o.Poll("gala", id)
-		if err != nil {
-			t.Fatal(err)
-		}
-		l.checkPlace(t, id, m, p)
-		if m.number != "" && numbers[m.number] {
-			t.Errorf("number %s was given twice", m.number)
-		}
-		numbers[m.number] = true
-		l.checkOrders(t, o, m)
-	}
-	l.checkHouse(t, o, s)
-}
-
-func (l ledger) checkPlace(t *testing.T, id uuid.UUID, m *memo, p sale.PlaceView) {
-	t.Helper()
-	gone := m.state == "left" || m.state == "paid"
-	mayBeGone := gone || m.trying == "left" || m.trying == "paid" || m.state == "" // the join was not acknowledged
-	is := p.Status == sale.NotEntered
-	switch {
-	case gone && !is, is && !mayBeGone:
-		t.Errorf("visitor %s is %s after %q (trying %q)", id, p.Status, m.state, m.trying)
-	case !is && m.number != "" && fmt.Sprint(p.Number) != m.number:
-		t.Errorf("visitor %s has number %d, was told %s", id, p.Number, m.number)
-	case !is && p.Status != sale.Ready && slices.Contains([]string{"turn", "held", "released"}, m.state):
-		t.Errorf("visitor %s lost his turn: %s after %q", id, p.Status, m.state)
-	case m.state == "held" && m.trying == "" && (p.TokenState != sale.TurnClaimed || p.OrderID != m.order):
-		t.Errorf("visitor %s holds %s, his turn is %s with %s", id, m.order, p.TokenState, p.OrderID)
-	}
-}
-
-func (l ledger) checkOrders(t *testing.T, o *sale.Office, m *memo) {
-	t.Helper()
-	for _, id := range m.former {
-		if v, err := o.AnyOrder(id); err != nil || v.Status != sale.Cancelled {
-			t.Errorf("the replaced order %s: %+v, %v", id, v, err)
-		}
-	}
-	if m.order == uuid.Nil {
-		return
-	}
-	v, err := o.AnyOrder(m.order)
-	if err != nil {
-		t.Errorf("an acknowledged order is lost: %v", err)
-		return
-	}
-	var has []string
-	for _, s := range v.Seats {
-		has = append(has, s.ID)
-	}
-	slices.Sort(has)
-	if got := strings.Join(has, ","); got != m.seats {
-		t.Errorf("order %s has the seats %s, was told %s", m.order, got, m.seats)
-	}
-	may := []sale.OrderStatus{map[string]sale.OrderStatus{"held": sale.Pending, "released": sale.Cancelled, "paid": sale.Paid}[m.state]}
-	switch m.trying {
-	case "released", "hold":
-		may = append(may, sale.Cancelled)
-	case "paid":
-		may = append(may, sale.Paid)
-	}
-	if !slices.Contains(may, v.Status) {
-		t.Errorf("order %s is %s after %q (trying %q)", m.order, v.Status, m.state, m.trying)
-	}
-}
-
-// checkHouse checks the rows against each other: seats, orders, turns, messages.
-func (l ledger) checkHouse(t *testing.T, o *sale.Office, s *store.Store) {
-	t.Helper()
-	orders, err := s.Orders("gala", uuid.Nil, 1_000_000)
-	if err != nil {
-		t.Fatal(err)
-	}
-	holder := map[string]uuid.UUID{}
-	want := map[string]bool{} // topic and order or ticket
-	sold := 0
-	for _, n := range orders {
-		p, err := o.Poll("gala", n.Visitor)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if n.Status == sale.Pending && (p.TokenState != sale.TurnClaimed || p.OrderID != n.ID) {
-			t.Errorf("order %s is PENDING and its turn is %s with %s", n.ID, p.TokenState, p.OrderID)
-		}
-		if n.Status == sale.Paid {
-			want[sale.TopicOrderPaid+n.ID.String()] = true
-			sold += len(n.Seats)
-			if p.Status != sale.NotEntered {
-				t.Errorf("order %s is PAID and its visitor %s", n.ID, p.Status)
-			}
-		}
-		if !n.Status.Claims() {
-			continue
-		}
-		for _, seat := range n.Seats {
-			if other, taken := holder[seat.ID]; taken {
-				t.Errorf("seat %s is claimed by %s and %s", seat.ID, other, n.ID)
-			}
-			holder[seat.ID] = n.ID
-			if n.Status == sale.Paid {
-				want[sale.TopicTicketIssued+seat.Ticket.String()] = true
-			}
-		}
-	}
-	_ = s.View(func(r sale.Reader) error {
-		if n := r.Line("gala").Sold; n != sold {
-			t.Errorf("%d seats are counted as sold, the orders have %d", n, sold)
-		}
-		for i := range killHall {
-			id := fmt.Sprintf("%d-%d", 1+i/100, 1+i%100)
-			if h, ok := r.Holder("gala", id); ok != (holder[id] != uuid.Nil) || ok && h.ID != holder[id] {
-				t.Errorf("seat %s: holder %v, want %s", id, h, holder[id])
-			}
-		}
-		return nil
-	})
-	messages, err := s.Messages("", 0, 1_000_000)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, light := range messages {
-		m, _, err := s.Load(light.Seq)
-		if err != nil {
-			t.Fatal(err)
-		}
-		subject := strings.TrimPrefix(m.Key, "order:")
-		if m.Topic == sale.TopicTicketIssued {
-			_, rest, _ := strings.Cut(string(m.Body), `"ticketId":"`)
-			subject, _, _ = strings.Cut(rest, `"`)
-		}
-		if !want[m.Topic+subject] {
-			t.Errorf("message %d about %s of %s: nothing of the kind happened, or it is told twice", m.Seq, m.Topic, subject)
-		}
-		delete(want, m.Topic+subject)
-	}
-	for w := range want {
-		t.Errorf("nobody is told of %s", w)
-	}
 }

@@ -137,9 +137,12 @@ func (s *Store) Attention() []*sale.Receipt {
 
 // ServeOutbox hands over all messages not yet delivered, and from then on each
 // new one after its commit, in the order of their sequence numbers and without
-// their bodies. It is called once, before any Update.
+// their bodies. It is called once, before any Update. After a run that was
+// interrupted, those that may be under way come with a later time, see
+// Options.Lease.
 func (s *Store) ServeOutbox(offer func([]outbox.Message)) error {
 	const page = 10_000
+	now := s.now()
 	for after := uint64(0); ; {
 		msgs, err := s.messages("", after, page)
 		if err != nil {
@@ -148,10 +151,13 @@ func (s *Store) ServeOutbox(offer func([]outbox.Message)) error {
 		if len(msgs) == 0 {
 			break
 		}
+		if s.interrupted {
+			s.lease(msgs, now)
+		}
 		offer(msgs)
 		after = msgs[len(msgs)-1].Seq
 	}
-	s.offer = offer
+	s.offer, s.served = offer, true
 	return nil
 }
 
@@ -189,17 +195,21 @@ func (s *Store) Load(seq uint64) (m outbox.Message, found bool, err error) {
 		m, err = decodeMessage(seq, v, true)
 		return err
 	})
+	edge(edgeDeliver)
 	return m, found && err == nil, err
 }
 
 // Settle books delivery attempts in one transaction.
 func (s *Store) Settle(outcomes []outbox.Outcome) error {
-	return s.Update(func(t sale.Tx) error {
+	edge(edgeDelivered)
+	err := s.Update(func(t sale.Tx) error {
 		for _, o := range outcomes {
 			t.Settle(o)
 		}
 		return nil
 	})
+	edge(edgeSettled)
+	return err
 }
 
 // watchers are those who wait for the next change of an event.

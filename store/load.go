@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"encoding/binary"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -20,26 +19,54 @@ import (
 // load builds memory from the file.
 func (s *Store) load() error {
 	m := newMemory()
+	m.look = sale.NewInspection(time.Now(), true)
+	var last *sitting
 	err := s.db.View(func(tx *bolt.Tx) error {
 		s.secret = bytes.Clone(tx.Bucket(bucketMeta).Get(keySecret))
 		if v := tx.Bucket(bucketMeta).Get(keyOrdinal); len(v) == 4 {
 			m.next.ordinal = binary.BigEndian.Uint32(v)
+			m.look.NextOrdinal(m.next.ordinal)
 		}
 		m.next.message = max(lastKey(tx, bucketOutbox), tx.Bucket(bucketOutbox).Sequence()) + 1
 		m.next.receipt = lastKey(tx, bucketReceipts) + 1
 		m.next.entries = lastKey(tx, bucketAudit) + 1
-		return errors.Join(m.loadEvents(tx), m.loadKeys(tx), m.loadReceipts(tx), m.loadOrders(tx), m.loadPlaces(tx))
+		m.next.newest = newestID(tx)
+		var err error
+		if last, err = loadSitting(tx); err != nil {
+			return err
+		}
+		return cmp.Or(m.loadEvents(tx), m.loadKeys(tx), m.loadReceipts(tx), m.loadOrders(tx), m.loadPlaces(tx))
 	})
 	if err != nil {
-		return fmt.Errorf("%w: %s: %v; restore a backup", ErrBadFile, s.db.Path(), err)
+		return damaged(s.db.Path(), err)
 	}
+	s.tellFindings(m.look.Findings())
+	m.look = nil
+	s.interrupted = last != nil && !last.Ended || last == nil && m.next.message > 1
+	b := &rebase{}
+	b.step, b.unsure = s.clock.resume(last)
 	now := s.now()
+	b.now = now
+	if b.needed() {
+		b.memory(m)
+	}
 	for _, em := range m.events {
 		em.settleIn(now)
 		em.toldAt = now
 	}
 	s.mem = m
-	return nil
+	return s.begin(b)
+}
+
+// newestID finds the largest order id in the file. New ones must be larger, also
+// when the clock was set back: lists of orders go by it.
+func newestID(tx *bolt.Tx) (id uuid.UUID) {
+	for _, name := range [][]byte{bucketOrders, bucketClosed} {
+		if k, _ := tx.Bucket(name).Cursor().Last(); len(k) == len(id) && bytes.Compare(k, id[:]) > 0 {
+			id = uuid.UUID(k)
+		}
+	}
+	return id
 }
 
 func lastKey(tx *bolt.Tx, bucket []byte) uint64 {
@@ -55,6 +82,11 @@ func (m *memory) loadEvents(tx *bolt.Tx) error {
 		if err := json.Unmarshal(v, e); err != nil {
 			return fmt.Errorf("event: %w: %v", errDamaged, err)
 		}
+		if len(k) != 4 {
+			return fmt.Errorf("event %s: %w", e.ID, errDamaged)
+		}
+		ordinal := binary.BigEndian.Uint32(k)
+		m.look.Event(ordinal, e)
 		m.putEvent(e)
 		em := m.events[e.ID]
 		if raw := tx.Bucket(bucketPlans).Get(k); raw != nil {
@@ -63,9 +95,11 @@ func (m *memory) loadEvents(tx *bolt.Tx) error {
 				return fmt.Errorf("plan of %s: %w: %v", e.ID, errDamaged, err)
 			}
 			em.plan = p
+			m.look.Plan(ordinal, p)
 		}
 		if c := tx.Bucket(bucketCounts).Get(k); len(c) == 16 {
 			em.tally.next, em.tally.frontier = binary.BigEndian.Uint64(c), binary.BigEndian.Uint64(c[8:])
+			m.look.Counts(ordinal, em.tally.next, em.tally.frontier)
 		}
 		return nil
 	})
@@ -83,24 +117,28 @@ func (m *memory) loadKeys(tx *bolt.Tx) error {
 }
 
 func (m *memory) loadReceipts(tx *bolt.Tx) error {
-	return tx.Bucket(bucketReceipts).ForEach(func(_, v []byte) error {
+	return tx.Bucket(bucketReceipts).ForEach(func(k, v []byte) error {
 		rc := &sale.Receipt{}
 		if err := json.Unmarshal(v, rc); err != nil {
 			return fmt.Errorf("receipt: %w: %v", errDamaged, err)
 		}
+		if len(k) != 8 {
+			return fmt.Errorf("receipt: %w", errDamaged)
+		}
+		m.look.Receipt(binary.BigEndian.Uint64(k), rc)
 		m.putReceipt(rc)
 		return nil
 	})
 }
 
-// loadOrders finds the holder of each seat. Where a lapsed order and the one
-// that took its seats over both claim one, the newer has it: ids rise.
+// loadOrders finds the holder of each seat.
 func (m *memory) loadOrders(tx *bolt.Tx) error {
 	return tx.Bucket(bucketOrders).ForEach(func(_, v []byte) error {
 		o, err := decodeOrder(v)
 		if err != nil {
 			return err
 		}
+		m.look.Order(o, false)
 		m.orders[o.ID] = o
 		em, ok := m.events[o.Event]
 		if !ok {
@@ -111,7 +149,9 @@ func (m *memory) loadOrders(tx *bolt.Tx) error {
 			return nil
 		}
 		for _, s := range o.Seats {
-			em.holders[s.ID] = o
+			if h := em.holders[s.ID]; h == nil || o.Outranks(h) {
+				em.holders[s.ID] = o
+			}
 		}
 		return nil
 	})
@@ -126,14 +166,17 @@ func (m *memory) loadPlaces(tx *bolt.Tx) error {
 		if len(k) != 12 {
 			return fmt.Errorf("place: %w", errDamaged)
 		}
-		em, ok := byOrdinal[binary.BigEndian.Uint32(k)]
+		ordinal := binary.BigEndian.Uint32(k)
+		em, ok := byOrdinal[ordinal]
 		if !ok {
+			m.look.Place(ordinal, sale.Place{})
 			return nil
 		}
 		p, err := decodePlace(em.event.ID, binary.BigEndian.Uint64(k[4:]), v)
 		if err != nil {
 			return err
 		}
+		m.look.Place(ordinal, p)
 		em.tally.count(p, 1)
 		em.tally.next = max(em.tally.next, p.Number+1)
 		if p.Turn.State == sale.TurnNone {
@@ -152,6 +195,12 @@ func (m *memory) loadPlaces(tx *bolt.Tx) error {
 
 // settleIn puts in order what rows by number do not tell by themselves.
 func (em *eventMemory) settleIn(now time.Time) {
+	for _, e := range em.ended { // what ended in the future would be remembered until then
+		if p := em.called[e.visitor]; p.endedAt > now.UnixMilli() {
+			p.endedAt = now.UnixMilli()
+			em.called[e.visitor] = p
+		}
+	}
 	slices.SortFunc(em.ended, func(a, b endedPlace) int {
 		return cmp.Compare(em.called[a.visitor].endedAt, em.called[b.visitor].endedAt)
 	})
@@ -168,13 +217,17 @@ func (em *eventMemory) settleIn(now time.Time) {
 }
 
 // coldOrder reads an order that is not in memory: a hold that came to nothing.
+// When money has come for it after all, its row moves to the other orders a
+// moment before memory has it.
 func (s *Store) coldOrder(id uuid.UUID) (o *sale.Order, found bool) {
-	err := s.db.View(func(tx *bolt.Tx) error {
+	err := s.db.View(func(tx *bolt.Tx) (err error) {
 		v := tx.Bucket(bucketClosed).Get(orderKey(id))
+		if v == nil {
+			v = tx.Bucket(bucketOrders).Get(orderKey(id))
+		}
 		if v == nil {
 			return nil
 		}
-		var err error
 		o, err = decodeOrder(v)
 		found = err == nil
 		return err

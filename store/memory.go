@@ -21,12 +21,14 @@ type memory struct {
 	attended map[attendedKey]struct{}
 	keys     map[sale.KeyHash]*sale.Key
 	next     sequences
+	look     *sale.Inspection // while the file is loaded
 }
 
 // sequences are the numbers that the next rows get.
 type sequences struct {
 	ordinal                   uint32
 	message, receipt, entries uint64
+	newest                    uuid.UUID // the largest order id given so far
 }
 
 // attendedKey names a sum of a payment of an order on the attention list.
@@ -197,11 +199,14 @@ func (em *eventMemory) tellFlow(now time.Time) {
 // reader is memory at one moment; it implements sale.Reader.
 type reader struct {
 	*memory
-	at   time.Time
-	cold func(uuid.UUID) (*sale.Order, bool)
+	at    time.Time
+	ahead time.Duration // of the wall clock
+	cold  func(uuid.UUID) (*sale.Order, bool)
 }
 
 func (r *reader) Now() time.Time { return r.at }
+
+func (r *reader) Calendar() time.Time { return r.at.Add(r.ahead) }
 
 func (r *reader) Event(id string) (*sale.Event, bool) {
 	if em, ok := r.events[id]; ok {

@@ -18,7 +18,7 @@ import (
 // costs 30 to 50 times the bytes. Values are JSON where they are few, and a
 // fixed binary form for the two kinds that are many.
 var (
-	bucketMeta     = []byte("meta")     // format, secret, next ordinal
+	bucketMeta     = []byte("meta")     // format, secret, next ordinal, the clock of the last run
 	bucketEvents   = []byte("events")   // ordinal -> event
 	bucketPlans    = []byte("plans")    // ordinal -> plan
 	bucketCounts   = []byte("counts")   // ordinal -> next number, frontier
@@ -39,6 +39,7 @@ var (
 	keySecret  = []byte("secret")
 	keyOrdinal = []byte("ordinal")
 	keyProbe   = []byte("probe")
+	keyClock   = []byte("clock")
 )
 
 // fillAppended is how full a leaf gets in buckets that only grow at their end.

@@ -37,14 +37,22 @@ var (
 // Options of [Open]; the zero value is right.
 type Options struct {
 	Log *slog.Logger
-	Now func() time.Time // nil: the machine's clock, which does not follow steps of the wall clock
+	// Now is the time, for those who want to make it themselves. Nil: a clock that
+	// starts at the wall clock's time and follows none of its steps.
+	Now func() time.Time
+	// Machine tells of sleep and of what happened between two runs. Nil: nothing is
+	// known of either, and stamps are taken as they are.
+	Machine *Machine
+	// Lease is how long a delivery may go on at its receiver after the process
+	// that made it has died: the time-out of one attempt.
+	Lease time.Duration
 }
 
 // Store is an open database. It implements sale.Store and outbox.Book.
 type Store struct {
 	db     *bolt.DB
 	log    *slog.Logger
-	clock  func() time.Time
+	clock  *clock
 	last   atomic.Int64 // time of the newest transaction, Unix milliseconds
 	secret []byte
 
@@ -55,8 +63,16 @@ type Store struct {
 	stopped chan struct{}
 	health  health
 
+	backups backups
+
 	watch watchers
 	offer func([]outbox.Message)
+
+	opening     func(*bolt.Tx) error // the first write, while it could not be made
+	interrupted bool                 // the run before did not end by Close
+	served      bool                 // the outbox was handed over
+	leaseTime   time.Duration
+	findings    []Finding // what was wrong with the file at the start
 }
 
 // Open opens DIR/foyer.db and makes it, safely, when there is none. It refuses
@@ -69,17 +85,15 @@ func Open(dir string, o Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{db: db, log: o.Log, clock: o.Now, stopped: make(chan struct{})}
-	if s.clock == nil {
-		start := time.Now()
-		s.clock = func() time.Time { return start.Add(time.Since(start)) }
-	}
+	s := &Store{db: db, log: o.Log, clock: newClock(o, o.Log), stopped: make(chan struct{}), leaseTime: o.Lease}
 	s.queue.init()
 	s.watch.init()
+	s.backups.init()
 	if err := guarded(db.Path(), s.load); err != nil {
 		_ = db.Close()
 		return nil, err
 	}
+	s.settle(dir)
 	if h := diskHazard(dir); h != "" {
 		s.log.Warn(h, "data", dir)
 	}
@@ -88,24 +102,34 @@ func Open(dir string, o Options) (*Store, error) {
 }
 
 // Close waits for the transactions under way and closes the file. Later ones
-// are refused.
+// are refused. A backup under way is broken off.
 func (s *Store) Close() error {
+	s.backups.close()
 	s.queue.close()
 	<-s.stopped
+	s.end()
 	return s.db.Close()
 }
 
 // Secret is the house's master secret, made with the file: 32 bytes.
 func (s *Store) Secret() []byte { return s.secret }
 
+// Now is the store's time as transactions see it.
+func (s *Store) Now() time.Time { return s.now() }
+
 // now is the present in whole milliseconds, never before the newest transaction.
 func (s *Store) now() time.Time {
-	return time.UnixMilli(max(s.clock().UnixMilli(), s.last.Load())).UTC()
+	return time.UnixMilli(max(s.clock.now().UnixMilli(), s.last.Load())).UTC()
+}
+
+// ahead is how far the wall clock is ahead of the store's time.
+func (s *Store) ahead() time.Duration {
+	return time.Duration(s.clock.ahead.Load()).Round(time.Millisecond)
 }
 
 // View runs fn over the committed state. Views run side by side.
 func (s *Store) View(fn func(sale.Reader) error) error {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	return fn(&reader{memory: s.mem, at: s.now(), cold: s.coldOrder})
+	return fn(&reader{memory: s.mem, at: s.now(), ahead: s.ahead(), cold: s.coldOrder})
 }

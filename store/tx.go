@@ -60,6 +60,7 @@ func newTx(s *Store) *tx {
 		receipts: newShadow[receiptKey, *sale.Receipt](), keys: newShadow[sale.KeyHash, *sale.Key](),
 		ordinals: newShadow[struct{}, uint32](),
 	}
+	t.lastID, t.counter = partsOf(s.mem.next.newest)
 	t.layers = []layer{
 		&t.events, &t.plans, &t.places, &t.tallies, &t.called, &t.orders, &t.holders, &t.receipts, &t.keys,
 		&t.ordinals, &t.removed, &t.messages, &t.entries, &t.settled, &t.forgotten,
@@ -67,7 +68,7 @@ func newTx(s *Store) *tx {
 	return t
 }
 
-func (t *tx) begin(now time.Time) { t.at = now }
+func (t *tx) begin(now time.Time, ahead time.Duration) { t.at, t.ahead = now, ahead }
 
 func (t *tx) keep() {
 	for _, l := range t.layers {
@@ -117,6 +118,12 @@ func (t *tx) NewID() uuid.UUID {
 	t.unused = t.unused[8:]
 	id[8] = id[8]&0x3f | 0x80
 	return id
+}
+
+// partsOf reads the time and the counter of an id that NewID made.
+func partsOf(id uuid.UUID) (ms int64, counter uint16) {
+	n := binary.BigEndian.Uint64(id[:])
+	return int64(n >> 16), uint16(n & 0xfff)
 }
 
 func (t *tx) NextOrdinal() uint32 {

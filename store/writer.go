@@ -115,6 +115,14 @@ func unavailable(cause error) error {
 	return &r
 }
 
+// unsure answers those whose commit failed in such a way that nobody knows what
+// the disk kept of it.
+func unsure(cause error) error {
+	r := *sale.ErrUnavailable
+	r.Detail = "Foyer cannot write (" + cause.Error() + "). Whether this was done shows once foyer runs again; look before you repeat it."
+	return &r
+}
+
 // write is the writer's loop: the only code that changes the store.
 func (s *Store) write() {
 	defer close(s.stopped)
@@ -124,6 +132,7 @@ func (s *Store) write() {
 		switch {
 		case b != nil:
 			s.run(t, b)
+			edge(edgeAnswered)
 		case over:
 			return
 		default:
@@ -151,7 +160,8 @@ func (s *Store) waitForWork() {
 func (s *Store) run(t *tx, b *batch) {
 	defer close(b.done)
 	now := s.now()
-	t.begin(now)
+	t.begin(now, s.ahead())
+	edge(edgeTaken)
 	for _, j := range b.jobs {
 		if j.err = s.call(t, j.fn); j.err != nil {
 			t.drop()
@@ -160,17 +170,21 @@ func (s *Store) run(t *tx, b *batch) {
 		}
 	}
 	if t.dirty() {
-		err := s.health.get()
+		edge(edgeDecided)
+		answer, err := unavailable, s.health.get()
 		if err == nil {
-			err = s.commit(t)
+			if err = s.commit(t); s.health.final() {
+				answer = unsure
+			}
 		}
 		if err != nil {
 			for _, j := range b.jobs {
-				j.err = unavailable(err)
+				j.err = answer(err)
 			}
 			t.reset()
 			return
 		}
+		edge(edgeCommitted)
 	}
 	s.last.Store(now.UnixMilli())
 	s.apply(t)
@@ -187,32 +201,52 @@ func (s *Store) call(t *tx, fn func(sale.Tx) error) (err error) {
 	return fn(t)
 }
 
-// commit puts the batch on disk. When that fails nothing has happened, neither
-// on disk nor in memory, and the store stops taking writes until a probe
-// succeeds; after a failed sync it stops for good, because nobody knows what
-// the disk kept (Rebello et al., Can Applications Recover from fsync Failures?,
-// USENIX ATC 2020).
+// commit puts the batch on disk. When that fails nothing has happened in memory,
+// nor on disk, and the store stops taking writes until a probe succeeds; after a
+// failed sync it stops for good, because nobody knows what the disk kept
+// (Rebello et al., Can Applications Recover from fsync Failures?, USENIX ATC
+// 2020).
 func (s *Store) commit(t *tx) error {
-	err := s.db.Update(t.writeRows)
+	id := 0
+	err := s.db.Update(func(tx *bolt.Tx) error { id = tx.ID(); return t.writeRows(tx) })
 	if err == nil {
 		return nil
 	}
-	final := !mayRecover(err)
+	err = s.fails(err, id)
+	s.log.Error("commit failed", "error", err.Error(), "final", s.health.final())
+	return err
+}
+
+// fails notes why the transaction with that number did not come about, and what
+// is to be done.
+func (s *Store) fails(err error, id int) error {
+	final := !mayRecover(err) || s.shows(id)
 	if final {
-		err = fmt.Errorf("the disk did not confirm a write: %w; start foyer again; it reads the whole file before it opens it", err)
+		err = fmt.Errorf("the disk did not confirm a write: %w; stop foyer, run foyer check on its file, and start foyer again", err)
+	} else {
+		err = fmt.Errorf("%w; free some space on the disk, and foyer goes on by itself", err)
 	}
 	s.health.set(err, final)
-	s.log.Error("commit failed", "error", err.Error(), "final", final)
 	return err
+}
+
+// shows tells whether the file shows a transaction that failed: the write of its
+// last page was refused, but not before the page was there in part, or stood in
+// the page cache. Going on from there would make what was refused come true.
+func (s *Store) shows(id int) bool {
+	newest := id
+	_ = s.db.View(func(tx *bolt.Tx) error { newest = tx.ID(); return nil })
+	return newest >= id
 }
 
 // mayRecover tells errors that leave the file as it was (a write or a growth
 // refused, most often for want of space) from those after which the file handle
 // must not be trusted: a failed sync is one of these, even when it says that
-// there is no space.
+// there is no space, and so is a file system that has become read-only, as Linux
+// makes it after errors of the disk.
 func mayRecover(err error) bool {
 	var path *fs.PathError
-	return errors.As(err, &path) && path.Op == "write" && !errors.Is(err, syscall.EIO) || strings.Contains(err.Error(), "file resize error")
+	return errors.As(err, &path) && path.Op == "write" && !errors.Is(err, syscall.EIO) && !errors.Is(err, syscall.EROFS) || strings.Contains(err.Error(), "file resize error")
 }
 
 // probe tries whether writing works again.
@@ -220,13 +254,21 @@ func (s *Store) probe() {
 	if s.health.final() {
 		return
 	}
+	id := 0
 	err := s.db.Update(func(tx *bolt.Tx) error {
+		id = tx.ID()
+		if s.opening != nil {
+			if err := s.opening(tx); err != nil {
+				return err
+			}
+		}
 		return tx.Bucket(bucketMeta).Put(keyProbe, []byte(s.now().Format(time.RFC3339)))
 	})
 	if err != nil {
-		s.health.set(err, !mayRecover(err))
+		_ = s.fails(err, id)
 		return
 	}
+	s.opening = nil
 	s.health.set(nil, false)
 	s.log.Info("writing works again")
 }

@@ -292,7 +292,7 @@ func TestFailedSyncStaysFinal(t *testing.T) {
 			t.Fatal(err)
 		}
 		err = write(s, "lost")
-		if !errors.Is(err, sale.ErrUnavailable) || !strings.Contains(err.Error(), "start foyer again") {
+		if !errors.Is(err, sale.ErrUnavailable) || !strings.Contains(err.Error(), "run foyer check") || !strings.Contains(err.Error(), "start foyer again") {
 			t.Errorf("a write whose sync failed was answered with %v", err)
 		}
 		if err := errors.Join(syscall.Dup3(kept, fd, 0), syscall.Close(kept), null.Close()); err != nil {
@@ -343,6 +343,7 @@ func TestErrorsThatLeaveTheFileAsItWasMayPass(t *testing.T) {
 		{at("write", syscall.EDQUOT), true},
 		{at("write", syscall.EFBIG), true},
 		{at("write", syscall.EIO), false},
+		{at("write", syscall.EROFS), false},
 		{errors.New("file resize error: truncate foyer.db: no space left on device"), true},
 		{errors.New("file sync error: sync foyer.db: no space left on device"), false},
 		{at("sync", syscall.ENOSPC), false},

@@ -100,6 +100,7 @@ var kinds = map[string]kind{
 	"seats_in_use":     {http.StatusConflict, "Seats in use"},
 	"event_in_use":     {http.StatusConflict, "Event in use"},
 	"last_admin":       {http.StatusConflict, "Last admin key"},
+	"backup_running":   {http.StatusConflict, "Backup running"},
 
 	// what does not work
 	"internal":             {http.StatusInternalServerError, "Internal error"},
@@ -107,6 +108,7 @@ var kinds = map[string]kind{
 	"line_full":            {http.StatusServiceUnavailable, "Line full"},
 	"streams_full":         {http.StatusServiceUnavailable, "Too many streams"},
 	"unavailable":          {http.StatusServiceUnavailable, "Unavailable"},
+	"no_space":             {http.StatusInsufficientStorage, "Too little disk space"},
 }
 
 // The refusals that only HTTP knows.

@@ -1,7 +1,9 @@
 package web
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -138,6 +140,18 @@ func TestEveryRowOfTheErrorTableIsReached(t *testing.T) {
 	id := h.do("GET", "/api/v1/events/other/queue", "", "X-Visitor", streamer).text("queueId")
 	h.server.streams.all = maxStreams
 	check(h.do("GET", "/api/v1/events/other/queue/"+id+"/stream", "", "X-Visitor", streamer), "streams_full")
+	b, err := h.store.Backup(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	check(h.staff("GET", "/api/v1/admin/backup", ""), "backup_running")
+	if err := b.Close(); err != nil {
+		t.Error(err)
+	}
+	h.server.conf.Backup = func(context.Context) (*Backup, error) {
+		return nil, fmt.Errorf("store: backup: %w", &sale.Refusal{Code: "no_space", Detail: "The disk is full."})
+	}
+	check(h.staff("GET", "/api/v1/admin/backup", ""), "no_space")
 	limited := newHouse(t, func(c *Config) { c.RateLimit = 1 })
 	for range limitBurst {
 		limited.visitor()

@@ -27,6 +27,7 @@ const adminKey = "admin-key-of-the-tests"
 // handler, and a clock that tests turn.
 type house struct {
 	t      testing.TB
+	dir    string
 	clock  *tower
 	store  *store.Store
 	office *sale.Office
@@ -101,14 +102,14 @@ func (*till) Verify(h http.Header, body []byte, _ time.Time) (f sale.Fact, err e
 
 func newHouse(t testing.TB, edit ...func(*Config)) *house {
 	t.Helper()
-	h := &house{t: t, clock: &tower{at: time.Date(2026, 12, 1, 19, 0, 0, 0, time.UTC)}, till: &till{}, log: &lockedBuffer{}}
+	h := &house{t: t, dir: t.TempDir(), clock: &tower{at: time.Date(2026, 12, 1, 19, 0, 0, 0, time.UTC)}, till: &till{}, log: &lockedBuffer{}}
 	return h.open(edit...)
 }
 
 func (h *house) open(edit ...func(*Config)) *house {
 	t := h.t
 	t.Helper()
-	st, err := store.Open(t.TempDir(), store.Options{Now: h.clock.now})
+	st, err := store.Open(h.dir, store.Options{Now: h.clock.now})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -132,6 +133,13 @@ func (h *house) open(edit ...func(*Config)) *house {
 		Requests: h.log,
 		Log:      slog.New(slog.NewJSONHandler(h.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 		Webhooks: map[string]Webhook{"demo": h.till},
+		Backup: func(ctx context.Context) (*Backup, error) {
+			b, err := st.Backup(ctx)
+			if err != nil {
+				return nil, err
+			}
+			return &Backup{ReadCloser: b, Size: b.Size, Digest: b.Digest, At: b.At}, nil
+		},
 	}
 	for _, e := range edit {
 		e(&c)

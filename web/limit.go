@@ -17,7 +17,8 @@ const (
 	// limitEach bounds one shard: 64 x 2048 addresses, about 10 MB in all. When a
 	// shard is full its idle addresses go, or else the one closest to idle among a few.
 	limitEach  = 2048
-	limitBurst = 4 // seconds' worth of visitors and joins
+	limitLeast = 16 // addresses that a shard keeps without looking for idle ones
+	limitBurst = 4  // seconds' worth of visitors and joins
 
 	// Wrong keys of one address: so many at once, and so many per second after
 	// that. A key of eight random letters and digits stands for thousands of years.
@@ -37,6 +38,7 @@ type limiter struct {
 type limitShard struct {
 	mu    sync.Mutex
 	tat   map[netip.Addr]time.Time // theoretical arrival time
+	room  int                      // how many may be kept before idle ones are looked for
 	swept time.Time                // when idle addresses were last looked for
 }
 
@@ -49,7 +51,7 @@ func newLimiter(perSecond, burst int) *limiter {
 		l.burst = l.every * time.Duration(burst)
 	}
 	for i := range l.shards {
-		l.shards[i].tat = map[netip.Addr]time.Time{}
+		l.shards[i].tat, l.shards[i].room = map[netip.Addr]time.Time{}, limitLeast
 	}
 	return l
 }
@@ -83,14 +85,17 @@ func (l *limiter) look(addr netip.Addr, now time.Time, take bool) time.Duration 
 	if !take {
 		return 0
 	}
-	if !known && len(s.tat) >= limitEach {
+	if !known && len(s.tat) >= s.room {
 		s.makeRoom(now)
 	}
 	s.tat[addr] = tat.Add(l.every)
 	return 0
 }
 
-// makeRoom forgets every idle address, at most once a second, or else one.
+// makeRoom forgets every idle address, at most once a second, and leaves room
+// for as many again as were not idle, so that memory follows the crowd and each
+// address is looked at a few times at most. Where there is no more room it
+// forgets the idlest of a few.
 func (s *limitShard) makeRoom(now time.Time) {
 	if now.Sub(s.swept) >= time.Second {
 		s.swept = now
@@ -99,9 +104,10 @@ func (s *limitShard) makeRoom(now time.Time) {
 				delete(s.tat, a)
 			}
 		}
-		if len(s.tat) < limitEach {
-			return
-		}
+	}
+	s.room = min(max(limitLeast, 2*len(s.tat)), limitEach)
+	if len(s.tat) < s.room {
+		return
 	}
 	var idlest netip.Addr
 	looked := 0

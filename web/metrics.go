@@ -10,6 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"foyer/outbox"
 	"foyer/sale"
 )
 
@@ -28,7 +29,7 @@ type requestKind struct {
 	status        int
 }
 
-func newMetrics(reg *prometheus.Registry, office *sale.Office) *metrics {
+func newMetrics(reg *prometheus.Registry, office *sale.Office, messages func() outbox.Stats) *metrics {
 	m := &metrics{
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "foyer_http_requests_total", Help: "Answered requests by route pattern, method and status code.",
@@ -43,7 +44,19 @@ func newMetrics(reg *prometheus.Registry, office *sale.Office) *metrics {
 	if office != nil {
 		reg.MustRegister(gauges{office})
 	}
+	if messages != nil {
+		reg.MustRegister(outboxGauges(messages))
+	}
 	return m
+}
+
+// findingsGauge shows how much was wrong with the file when it was opened.
+func findingsGauge(n int) prometheus.Collector {
+	g := prometheus.NewGauge(prometheus.GaugeOpts{
+		Name: "foyer_check_findings", Help: "What was wrong with the file when it was opened; 0 is sound.",
+	})
+	g.Set(float64(n))
+	return g
 }
 
 // showMetrics tells a scraper on this machine, or one with an admin key. How
@@ -113,4 +126,40 @@ func (g gauges) Collect(ch chan<- prometheus.Metric) {
 		gauge(descLeft, v.SeatsLeft)
 		gauge(descSold, v.Sold)
 	}
+}
+
+// outboxGauges reads the state of the outbox when it is asked.
+type outboxGauges func() outbox.Stats
+
+var (
+	descMessages = prometheus.NewDesc("foyer_outbox_messages", "Messages that are not delivered, by state.", []string{"state"}, nil)
+	descBlocked  = prometheus.NewDesc("foyer_outbox_blocked_lanes", "Lanes that wait for a receiver that fails, is stopped or is not configured.", nil, nil)
+	descOldest   = prometheus.NewDesc("foyer_outbox_oldest_seconds", "Age of the oldest message that waits or is being delivered; 0 when there is none.", nil, nil)
+	descTries    = prometheus.NewDesc("foyer_outbox_attempts_total", "Deliveries tried since the start, by what became of them.", []string{"outcome"}, nil)
+)
+
+// Describe sends the descriptions of the gauges.
+func (g outboxGauges) Describe(ch chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{descMessages, descBlocked, descOldest, descTries} {
+		ch <- d
+	}
+}
+
+// Collect sends the gauges.
+func (g outboxGauges) Collect(ch chan<- prometheus.Metric) {
+	s := g()
+	gauge := func(d *prometheus.Desc, v float64, labels ...string) {
+		ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)
+	}
+	gauge(descMessages, float64(s.Waiting), "waiting")
+	gauge(descMessages, float64(s.InFlight), "in_flight")
+	gauge(descMessages, float64(s.Dead), "dead")
+	gauge(descBlocked, float64(s.BlockedLanes))
+	age := 0.0
+	if !s.Oldest.IsZero() {
+		age = max(0, time.Since(s.Oldest).Seconds())
+	}
+	gauge(descOldest, age)
+	ch <- prometheus.MustNewConstMetric(descTries, prometheus.CounterValue, float64(s.Delivered), "delivered")
+	ch <- prometheus.MustNewConstMetric(descTries, prometheus.CounterValue, float64(s.Failed), "failed")
 }

@@ -118,7 +118,8 @@ func (s *Server) showAdmin(c echo.Context, trouble *problem, form eventForm) err
 		Audit     []sale.Entry
 		Form      eventForm
 		Version   string
-	}{Form: form, Version: s.conf.Version}
+		Findings  []sale.Finding
+	}{Form: form, Version: s.conf.Version, Findings: s.conf.Findings}
 	v.page = page{Title: "Box office – Foyer", Script: "admin.js"}
 	if trouble != nil {
 		trouble.Detail = labels.Replace(trouble.Detail)

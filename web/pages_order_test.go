@@ -87,6 +87,6 @@ func TestBrowserFindsItsOrdersAgain(t *testing.T) {
 	if _, err := g.office.Receive(fact); err != nil {
 		t.Fatal(err)
 	}
-	run(ctx, t, chromedp.Click("#orders a"), see(`/Keep this page/.test(document.body.innerText)`),
+	run(ctx, t, chromedp.Click("#orders a"), see(`/Keep this page/.test(document.body.innerText) && /tickets/.test(localStorage.getItem('orders'))`),
 		chromedp.Navigate(g.url+"/"), see(`document.querySelectorAll('#orders li').length == 1 && document.querySelector('#orders li').textContent == 'Gala, tickets'`))
 }

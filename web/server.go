@@ -8,6 +8,7 @@
 package web
 
 import (
+	"context"
 	"io"
 	"net"
 	"net/http"
@@ -23,6 +24,7 @@ import (
 	"github.com/labstack/echo/v4"
 	"github.com/prometheus/client_golang/prometheus"
 
+	"foyer/outbox"
 	"foyer/sale"
 )
 
@@ -34,6 +36,10 @@ type Config struct {
 	Office *sale.Office
 	// Ready tells whether writes work; nil error means yes.
 	Ready func() error
+	// Findings are what was wrong with the file when it was opened.
+	Findings []sale.Finding
+	// Backup copies the whole database, as it is at one moment; nil: not here.
+	Backup func(context.Context) (*Backup, error)
 	// Log takes errors.
 	Log *slog.Logger
 	// Requests takes one JSON line per request, each in one Write; nil: none.
@@ -57,6 +63,8 @@ type Config struct {
 	// Metrics serves /metrics on this address too, to clients on this machine
 	// and to admin keys.
 	Metrics bool
+	// Messages tells how the outbox stands, for the metrics; nil: not told.
+	Messages func() outbox.Stats
 	// Registry takes the metrics; nil makes one.
 	Registry *prometheus.Registry
 }
@@ -110,7 +118,8 @@ func New(c Config) *Server {
 		extra:      map[string]bool{},
 		done:       make(chan struct{}),
 	}
-	s.metrics = newMetrics(c.Registry, c.Office)
+	s.metrics = newMetrics(c.Registry, c.Office, c.Messages)
+	c.Registry.MustRegister(findingsGauge(len(c.Findings)))
 	if len(c.Proxies) > 0 {
 		trust := trusted(c.Proxies)
 		s.address = echo.ExtractIPFromXFFHeader(trust...)
@@ -138,7 +147,7 @@ func trusted(proxies []netip.Prefix) []echo.TrustOption {
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.echo.ServeHTTP(w, r) }
 
 // EndStreams ends every open event stream, and those that come later, so that
-// http.Server.Shutdown need not wait for them.
+// http.Server.Shutdown need not wait for them, and lets /readyz say so.
 func (s *Server) EndStreams() { s.endOnce.Do(func() { close(s.done) }) }
 
 func (s *Server) router() *echo.Echo {
@@ -222,6 +231,7 @@ func (s *Server) routes() []route {
 		{"GET", staff + "/outbox", admin(s.listMessages)},
 		{"POST", staff + "/outbox/:message/retry", admin(s.retryMessage)},
 		{"POST", staff + "/outbox/:message/drop", admin(s.dropMessage)},
+		{"GET", staff + "/backup", admin(s.sendBackup)},
 		{"GET", staff + "/keys", admin(s.listKeys)},
 		{"POST", staff + "/keys", admin(s.createKey)},
 		{"DELETE", staff + "/keys/:key", admin(s.removeKey)},
@@ -244,8 +254,14 @@ func (s *Server) healthz(c echo.Context) error {
 	return c.JSONBlob(http.StatusOK, []byte(`{"status":"alive"}`))
 }
 
-// readyz answers 200 when writes work, else 503 with the reason.
+// readyz answers 200 when writes work, else 503 with the reason. Once the end
+// has begun it says so to whoever still has a connection, such as a proxy.
 func (s *Server) readyz(c echo.Context) error {
+	select {
+	case <-s.done:
+		return &sale.Refusal{Code: "unavailable", Detail: "Foyer is stopping and takes no new requests; try again when it is back.", RetryAfter: 5 * time.Second}
+	default:
+	}
 	if err := s.conf.Ready(); err != nil {
 		return &sale.Refusal{Code: "unavailable", Detail: "Foyer takes no writes at present: " + err.Error(), RetryAfter: 5 * time.Second}
 	}

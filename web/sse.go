@@ -24,6 +24,11 @@ const (
 	quickGap      = 250 * time.Millisecond
 	slowGap       = time.Second // between looks far back in the line
 	nearRank      = 100
+
+	// Before a client comes back: after a cut that nobody told of, and after an end that was.
+	retryLeast     = time.Second
+	retrySpread    = 3 * time.Second
+	farewellSpread = 7 * time.Second
 )
 
 var streamHeaders = map[string][]string{
@@ -99,11 +104,16 @@ func (s *Server) stream(c echo.Context, event string, visitor uuid.UUID, look fu
 		return nil
 	}
 	st := &stream{w: c.Response(), rc: http.NewResponseController(c.Response())}
-	// 2 s with jitter, so that after a restart not all come back at once.
-	st.buf = strconv.AppendInt(append(st.buf, "retry: "...), 1500+rand.Int64N(1000), 10)
-	st.buf = append(st.buf, "\n\n"...)
+	st.retry(retryLeast, retrySpread)
 	s.follow(c.Request().Context().Done(), st, event, look)
 	return nil
+}
+
+// retry tells the client how long to wait before it comes back, somewhere in
+// the spread, so that not all come back at once when all are cut off at once.
+func (st *stream) retry(least, spread time.Duration) {
+	st.buf = strconv.AppendInt(append(st.buf, "retry: "...), (least + rand.N(spread)).Milliseconds(), 10)
+	st.buf = append(st.buf, "\n\n"...)
 }
 
 // event adds an event whose data is one line.
@@ -146,8 +156,20 @@ func (s *Server) follow(gone <-chan struct{}, st *stream, event string, look fun
 			return
 		}
 		if !s.rest(gone, changed, gap, beats.C, beat) {
+			s.farewell(st)
 			return
 		}
+	}
+}
+
+// farewell spreads out those who come back after a planned end. Twenty thousand
+// streams that end within a moment should not be back within one.
+func (s *Server) farewell(st *stream) {
+	select {
+	case <-s.done:
+		st.retry(retryLeast, farewellSpread)
+		_ = st.flush() // who is gone needs none
+	default:
 	}
 }
 

@@ -113,14 +113,20 @@ func TestEndStreamsEndsWhatIsOpenAndWhatComesLater(t *testing.T) {
 	_, next := h.listen(server, path, "X-Visitor", visitor)
 	next()
 	next()
+	h.do("GET", "/readyz", "").want(200)
 	h.server.EndStreams()
 	h.server.EndStreams()
+	h.do("GET", "/readyz", "").refused(503, "unavailable")
+	if got := next(); !strings.HasPrefix(got, "retry: ") {
+		t.Errorf("the last word is %q, want when to come back", got)
+	}
 	if got := next(); got != "END" {
 		t.Errorf("got %q", got)
 	}
 	_, next = h.listen(server, path, "X-Visitor", visitor)
 	next()
 	placeIn(t, next())
+	next()
 	if got := next(); got != "END" {
 		t.Errorf("got %q", got)
 	}

@@ -39,7 +39,7 @@ type Config struct {
 	Allow   []netip.Prefix // closed ranges that may be dialled all the same
 	Version string         // for the user-agent foyer/<version>; default "dev"
 	Connect time.Duration  // for TCP, and again for TLS; default 10 s
-	Timeout time.Duration  // for the whole attempt, if the context does not end before; default 20 s
+	Timeout time.Duration  // for the whole attempt, if the context does not end before; default outbox.DefaultTimeout
 	Now     func() time.Time
 }
 
@@ -76,7 +76,7 @@ func New(cfg Config) *Sink {
 		cfg.Connect = 10 * time.Second
 	}
 	if cfg.Timeout <= 0 {
-		cfg.Timeout = 20 * time.Second
+		cfg.Timeout = outbox.DefaultTimeout
 	}
 	if cfg.Now == nil {
 		cfg.Now = time.Now

@@ -233,7 +233,7 @@ func TestTheProxyOfTheEnvironmentIsNotUsed(t *testing.T) {
 	}
 }
 
-func TestAMessageThatCzoeotBeSignedIsNotSent(t *testing.T) {
+func TestAMessageThatCannotBeSignedIsNotSent(t *testing.T) {
 	_, s := serve(t, func(http.ResponseWriter, *http.Request) { t.Error("it was sent") })
 	for _, id := range []string{"", "a.b"} {
 		failure(t, s.Deliver(t.Context(), outbox.Message{ID: id}))

@@ -1,0 +1,137 @@
+package sale
+
+import (
+	"encoding/json"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"foyer/outbox"
+)
+
+// inspectedOutbox is what the messages have shown so far.
+type inspectedOutbox struct {
+	sequence uint64
+	sinks    map[string]uint32
+	copies   map[copyOf]struct{}
+	lanes    map[laneOf]laneSeen
+	tickets  map[copyOf]struct{}
+}
+
+func newInspectedOutbox() inspectedOutbox {
+	return inspectedOutbox{sinks: map[string]uint32{}, copies: map[copyOf]struct{}{}, lanes: map[laneOf]laneSeen{}, tickets: map[copyOf]struct{}{}}
+}
+
+// copyOf names something told to one sink.
+type copyOf struct {
+	id   uuid.UUID
+	sink uint32
+}
+
+// laneOf names the lane of an order at one sink.
+type laneOf struct {
+	order uuid.UUID
+	sink  uint32
+}
+
+// laneSeen is how far a lane has come: the stage of its last message, and the
+// topics it has had.
+type laneSeen struct{ stage, topics uint8 }
+
+// stages are the topics of an order's lane, in the only order they can come in.
+var stages = map[string]uint8{TopicOrderExpired: 1, TopicOrderPaid: 2, TopicOrderRefundDue: 2, TopicTicketIssued: 3, TopicOrderRefunded: 3}
+
+// MessageSequence is fed the highest number that a message ever had, before the
+// messages.
+func (i *Inspection) MessageSequence(n uint64) { i.outbox.sequence = n }
+
+// Message is fed a message with its body, after all orders.
+func (i *Inspection) Message(m outbox.Message) {
+	i.count.Messages++
+	i.stamp(m.CreatedAt)
+	if m.Seq > i.outbox.sequence || m.Seq == 0 {
+		i.Add("I10", "message %d has a number that was never given; the last was %d", m.Seq, i.outbox.sequence)
+	}
+	if m.State != outbox.Waiting && m.State != outbox.Dead {
+		i.Add("I10", "message %d has the unknown state %q", m.Seq, m.State)
+	}
+	sink, known := i.outbox.sinks[m.Sink]
+	if !known {
+		sink = uint32(len(i.outbox.sinks))
+		i.outbox.sinks[m.Sink] = sink
+	}
+	id, err := uuid.Parse(m.ID)
+	if err != nil {
+		i.Add("I10", "message %d has the id %q, which is no UUID", m.Seq, m.ID)
+	} else if _, twice := i.outbox.copies[copyOf{id, sink}]; twice {
+		i.Add("I10", "message %s is to be sent twice to the same sink, the second time as number %d", m.ID, m.Seq)
+	}
+	i.outbox.copies[copyOf{id, sink}] = struct{}{}
+	i.inspectBody(m, sink)
+}
+
+// inspectBody holds what a message says against its row and its order.
+func (i *Inspection) inspectBody(m outbox.Message, sink uint32) {
+	var doc struct {
+		ID, Topic, Key string
+		Data           json.RawMessage
+	}
+	if err := json.Unmarshal(m.Body, &doc); err != nil || doc.ID != m.ID || doc.Topic != m.Topic || doc.Key != m.Key {
+		i.Add("I10", "message %d: its body does not say that it is %s about %s with the id %s", m.Seq, m.Topic, m.Key, m.ID)
+		return
+	}
+	stage, ours := stages[m.Topic]
+	if !ours {
+		return
+	}
+	var data struct {
+		OrderID, TicketID uuid.UUID
+		Status            OrderStatus
+	}
+	order, err := uuid.Parse(strings.TrimPrefix(m.Key, "order:"))
+	if err != nil || json.Unmarshal(doc.Data, &data) != nil || order != data.OrderID {
+		i.Add("I10", "message %d about %s speaks of order %s", m.Seq, m.Key, data.OrderID)
+		return
+	}
+	i.inspectCause(m, order, data.Status, data.TicketID, sink)
+	i.inspectLane(m, laneOf{order, sink}, stage)
+}
+
+// inspectCause holds a message against the order that it speaks of.
+func (i *Inspection) inspectCause(m outbox.Message, order uuid.UUID, said OrderStatus, ticket uuid.UUID, sink uint32) {
+	o := i.orders[order]
+	so, says := true, said
+	switch m.Topic {
+	case TopicOrderPaid:
+		so, says = o != nil && o.status == Paid, Paid
+	case TopicOrderRefundDue:
+		so, says = o != nil && (o.status == RefundDue || o.status == Refunded), RefundDue
+	case TopicOrderRefunded:
+		so, says = o != nil && o.status == Refunded, Refunded
+	case TopicOrderExpired:
+		so, says = o == nil || !o.status.Open(), Expired
+	case TopicTicketIssued:
+		so = o != nil && o.status == Paid && i.tickets[ticket] == order
+		if _, twice := i.outbox.tickets[copyOf{ticket, sink}]; twice {
+			i.Add("I10", "ticket %s is told twice to the same sink, the second time by message %d", ticket, m.Seq)
+		}
+		i.outbox.tickets[copyOf{ticket, sink}] = struct{}{}
+	}
+	if !so || said != says {
+		i.Add("I9", "message %d tells %s of order %s (%q), which is %s", m.Seq, m.Topic, order, said, o.is())
+	}
+}
+
+// inspectLane wants an order's messages in the order in which things happened.
+// Those that were delivered are gone.
+func (i *Inspection) inspectLane(m outbox.Message, lane laneOf, stage uint8) {
+	l := i.outbox.lanes[lane]
+	bit := uint8(1) << stage
+	switch {
+	case stage < l.stage:
+		i.Add("I10", "message %d: %s of order %s comes after what follows from it", m.Seq, m.Topic, lane.order)
+	case m.Topic != TopicTicketIssued && l.topics&bit != 0:
+		i.Add("I10", "message %d: order %s is told %s twice", m.Seq, lane.order, m.Topic)
+	}
+	i.outbox.lanes[lane] = laneSeen{max(stage, l.stage), l.topics | bit}
+}

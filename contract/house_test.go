@@ -106,7 +106,12 @@ type house struct {
 func newHouse(t *testing.T, args ...string) *house {
 	t.Helper()
 	h := &house{dir: filepath.Join(t.TempDir(), "data"), sink: newSink(), args: args}
-	t.Cleanup(h.sink.server.Close)
+	t.Cleanup(func() {
+		h.sink.server.Close()
+		if len(h.sink.faults) > 0 {
+			t.Errorf("wrong in messages: %v", h.sink.faults)
+		}
+	})
 	t.Cleanup(h.kill)
 	if err := h.start(); err != nil {
 		t.Fatal(err)

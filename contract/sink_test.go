@@ -1,6 +1,7 @@
 package contract
 
 import (
+	"context"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/base64"
@@ -42,10 +43,68 @@ type sink struct {
 	seen   []message
 	faults []string
 	fail   map[string]int // by key: how many deliveries to answer with 500 first
+	hung   *hung          // or nil
+	busy   map[string]int // by key: deliveries that are being taken now
+}
+
+// hung is a receiver that takes a delivery and does not answer until it is released.
+type hung struct {
+	first sync.Once
+	came  chan struct{} // closed at the first delivery
+	free  chan struct{}
+	let   sync.Once
+}
+
+// hang makes the receiver hang until it is released, at the end of the test at the latest.
+func (s *sink) hang(t *testing.T) *hung {
+	x := &hung{came: make(chan struct{}), free: make(chan struct{})}
+	t.Cleanup(x.release)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.hung = x
+	return x
+}
+
+func (x *hung) release() { x.let.Do(func() { close(x.free) }) }
+
+// taken waits for a delivery that hangs.
+func (x *hung) taken(t *testing.T) {
+	t.Helper()
+	select {
+	case <-x.came:
+	case <-time.After(patience):
+		t.Fatal("no delivery came")
+	}
+}
+
+// enter counts a delivery that begins; two of one key at once are a fault. It is
+// false when the sender has given up while the receiver hung.
+func (s *sink) enter(sent context.Context, key string) bool {
+	s.mu.Lock()
+	x := s.hung
+	if s.busy[key]++; s.busy[key] > 1 {
+		s.faults = append(s.faults, "two deliveries at once of "+key)
+	}
+	s.mu.Unlock()
+	if x == nil {
+		return true
+	}
+	x.first.Do(func() { close(x.came) })
+	select {
+	case <-x.free:
+	case <-sent.Done():
+	}
+	return sent.Err() == nil
+}
+
+func (s *sink) leave(key string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.busy[key]--
 }
 
 func newSink() *sink {
-	s := &sink{fail: map[string]int{}}
+	s := &sink{fail: map[string]int{}, busy: map[string]int{}}
 	s.server = httptest.NewServer(s)
 	return s
 }
@@ -53,10 +112,15 @@ func newSink() *sink {
 func (s *sink) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
 	id, at := r.Header.Get("Webhook-Id"), r.Header.Get("Webhook-Timestamp")
+	var m message
+	err := json.Unmarshal(body, &m)
+	defer s.leave(m.Key)
+	if !s.enter(r.Context(), m.Key) {
+		return
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var m message
-	if err := json.Unmarshal(body, &m); err != nil || m.ID != id {
+	if err != nil || m.ID != id {
 		s.faults = append(s.faults, fmt.Sprintf("webhook-id %q, body %s", id, body))
 	}
 	if !strings.Contains(r.Header.Get("Webhook-Signature"), sign(hookSecret, id, at, string(body))) {

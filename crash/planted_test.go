@@ -1,0 +1,134 @@
+package crash
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+)
+
+// change is one replacement in one file; old must be there exactly once.
+type change struct{ file, old, new string }
+
+// planted is a fault that a program like this one might have, as changes to its
+// source, and the checks of the rig of which one at least must notice it. They
+// must do without foyer check, which would find most of these faults first.
+type planted struct {
+	name    string
+	changes []change
+	checks  string // a regular expression
+}
+
+var faults = []planted{
+	{"reply before commit", []change{
+		{"store/writer.go", "	defer close(b.done)\n	now := s.now()\n", "	now := s.now()\n"},
+		{"store/writer.go", "	if t.dirty() {\n		edge(edgeDecided)\n", "	if s.mem.next.ordinal > 3 {\n		close(b.done)\n	} else {\n		defer close(b.done)\n	}\n	if t.dirty() {\n		edge(edgeDecided)\n"}}, "ledger|answer|linearizable"},
+	{"memory changed and reply sent before the commit", []change{
+		{"store/commit.go", "	return edgeError(edgeWritten)\n", "	t.applyTo(t.memory, map[string]struct{}{})\n	return nil\n"},
+		{"store/writer.go", "// maxBatch bounds", "var reply func()\n\n// maxBatch bounds"},
+		{"store/writer.go", "	defer close(b.done)\n	now := s.now()\n", "	reply = sync.OnceFunc(func() { close(b.done) })\n	defer reply()\n	now := s.now()\n"},
+		{"store/writer.go", "s.db.Update(func(tx *bolt.Tx) error { id = tx.ID(); return t.writeRows(tx) })",
+			"s.db.Update(func(tx *bolt.Tx) error { id = tx.ID(); s.mu.Lock(); err := t.writeRows(tx); s.mu.Unlock(); reply(); return errors.Join(err, edgeError(edgeWritten)) })"},
+		{"store/commit.go", "	t.applyTo(s.mem, touched)\n", ""}}, "ledger|numbers|linearizable"},
+	{"memory changed before the commit", []change{
+		{"store/commit.go", "	return edgeError(edgeWritten)\n", "	t.applyTo(t.memory, map[string]struct{}{})\n	return nil\n"},
+		{"store/writer.go", "s.db.Update(func(tx *bolt.Tx) error { id = tx.ID(); return t.writeRows(tx) })",
+			"s.db.Update(func(tx *bolt.Tx) error { id = tx.ID(); s.mu.Lock(); err := t.writeRows(tx); s.mu.Unlock(); return errors.Join(err, edgeError(edgeWritten)) })"},
+		{"store/commit.go", "	t.applyTo(s.mem, touched)\n", ""}}, "ledger|numbers|process"},
+	{"journal row skipped", []change{
+		{"store/commit.go", "		if !w.gone {\n			r.put(keyPlace", "		if !w.gone && w.place.Number%5 > 0 {\n			r.put(keyPlace"}}, "ledger"},
+	{"row of a claimed turn skipped", []change{
+		{"store/commit.go", "		if !w.gone {\n			r.put(keyPlace", "		if !w.gone && w.place.Turn.State != sale.TurnClaimed {\n			r.put(keyPlace"}}, "ledger|messages"},
+	{"sweeper frees a seat taken over", []change{
+		{"sale/hold.go", "	for _, l := range h.lapsed {\n		o.lapse(tx, l)\n	}\n", ""},
+		{"store/tx.go", "} else if h, ok := t.Holder(o.Event, s.ID); ok && h.ID == o.ID {", "} else if _, ok := t.Holder(o.Event, s.ID); ok {"}}, "linearizable|ledger|seats|messages"},
+	{"hold taken over a second early", []change{
+		{"sale/order.go", "	return o.Status.Open() && !now.Before(o.HoldExpiresAt)\n", "	return o.Status.Open() && !now.Before(o.HoldExpiresAt.Add(-time.Second))\n"}}, "linearizable|ledger"},
+	{"holds without payment forgotten at the start", []change{
+		{"store/load.go", "		if !o.Status.Claims() {\n			return nil\n", "		if o.Status != sale.Paid && o.Status != sale.Paying {\n			return nil\n"}}, "linearizable|ledger"},
+	{"message deleted before it is delivered", []change{
+		{"outbox/run.go", "	err = r.deliver(tries, s.sink, m)\n", "	_ = r.cfg.Book.Settle([]Outcome{{Seq: m.Seq, Delivered: true}})\n	err = r.deliver(tries, s.sink, m)\n"}}, "messages"},
+	{"messages forgotten at the start", []change{
+		{"store/lists.go", "		offer(msgs)\n", ""}}, "messages"},
+	{"numbers begin anew at the start", []change{
+		{"store/load.go", "			em.tally.next, em.tally.frontier = binary.BigEndian.Uint64(c), binary.BigEndian.Uint64(c[8:])\n", "			em.tally.frontier = binary.BigEndian.Uint64(c[8:])\n"},
+		{"store/load.go", "		em.tally.next = max(em.tally.next, p.Number+1)\n", ""}}, "ledger|numbers|process"},
+	{"pace begins anew at the start", []change{
+		{"store/load.go", "		em.window.Add(moment(at), 1)\n", "		_ = at\n"}}, "turns"},
+	{"confirmation record not written", []change{
+		{"sale/order.go", "	Confirms      []Confirmed `json:\"confirms,omitempty\"`\n", "	Confirms      []Confirmed `json:\"-\"`\n"}}, "ledger"},
+	{"receipts of money not written", []change{
+		{"store/commit.go", "		r.put(key64(rc.Seq), encodeJSON(rc))\n", "		_ = rc\n"}}, "money"},
+	{"turn not used up by the payment", []change{
+		{"sale/pay.go", "			pl.Turn.State, pl.Turn.EndedAt = TurnConsumed, tx.Now()\n			tx.PutPlace(pl)\n", ""}}, "linearizable|ledger"},
+}
+
+// plant copies the source and puts a fault into it.
+func (p *planted) plant(t *testing.T, dir string) {
+	t.Helper()
+	if err := os.CopyFS(dir, os.DirFS(*sourceFlag)); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range p.changes {
+		path := filepath.Join(dir, c.file)
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(strings.Replace(string(text), c.old, c.new, 1)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestPlantedFaultsFitTheSource keeps the list true: a fault that cannot be
+// planted any more is none.
+func TestPlantedFaultsFitTheSource(t *testing.T) {
+	for _, p := range faults {
+		for _, c := range p.changes {
+			text, err := os.ReadFile(filepath.Join(*sourceFlag, c.file))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if n := strings.Count(string(text), c.old); n != 1 {
+				t.Errorf("%s: %s has %d places for it, want 1:\n%s", p.name, c.file, n, c.old)
+			}
+		}
+	}
+}
+
+// TestPlantedFaultsAreNoticed runs the rig over a copy of the source for each
+// fault in turn, up to three times. It takes a quarter of an hour.
+func TestPlantedFaultsAreNoticed(t *testing.T) {
+	if !*faultsFlag {
+		t.Skip("it takes a quarter of an hour; run it with -crash.faults")
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	verdict := regexp.MustCompile(`seed \d+: (\w+): (.*)`)
+	for _, p := range faults {
+		t.Run(strings.ReplaceAll(p.name, " ", "-"), func(t *testing.T) {
+			dir := t.TempDir()
+			p.plant(t, dir)
+			for try := 1; try <= 3; try++ {
+				began := time.Now()
+				out, err := exec.Command(self, "-test.run=^TestB78", "-test.v", "-crash.blind", "-crash.source="+dir).CombinedOutput()
+				if err == nil {
+					continue
+				}
+				found := verdict.FindSubmatch(out)
+				if found == nil || !regexp.MustCompile("^("+p.checks+")$").Match(found[1]) {
+					t.Fatalf("the rig failed, but not by %s:\n%s", p.checks, out)
+				}
+				t.Logf("noticed in run %d after %v by %s: %.200s", try, time.Since(began).Round(time.Second), found[1], found[2])
+				return
+			}
+			t.Error("three runs of the rig did not notice")
+		})
+	}
+}

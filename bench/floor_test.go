@@ -59,7 +59,7 @@ var floorBucket = []byte("floor")
 
 func openBoltFloor(b testing.TB) *boltFloor {
 	db, err := bolt.Open(b.TempDir()+"/floor.db", 0o600, &bolt.Options{ // as the store's
-		FreelistType: bolt.FreelistMapType, NoFreelistSync: true, InitialMmapSize: 1 << 30,
+		FreelistType: bolt.FreelistMapType, NoFreelistSync: true, InitialMmapSize: 4 << 30,
 	})
 	if err != nil {
 		b.Fatal(err)

@@ -37,6 +37,7 @@ type guest struct {
 	visitor uuid.UUID
 	tag     [16]byte // of his credential
 	place   uuid.UUID
+	number  uint64
 }
 
 // prepared is a folder that is ready to be served.
@@ -140,7 +141,7 @@ func prepareLine(t testing.TB, waiting int) *prepared {
 	err := together(crew, waiting, func(i int) error {
 		p.guests[i].visitor = newVisitor()
 		v, _, err := office.Join(lineEvent, p.guests[i].visitor)
-		p.guests[i].place = v.QueueID
+		p.guests[i].place, p.guests[i].number = v.QueueID, v.Number
 		return err
 	})
 	if err != nil {

@@ -1,7 +1,8 @@
 #!/bin/sh
 # All tests of Foyer. It needs Go, and installs the rest when it may (root with
 # apt): a C compiler for the race detector, Debian's chromium and axe-core (by
-# npm) for the browser tests. What it cannot install it names and skips; with CI=true it fails instead.
+# npm) for the browser tests, e2fsprogs for a small disk. What it cannot install it names and skips; with CI=true it
+# fails instead. What needs root or FUSE is named and left out where there is none.
 set -eu
 cd "$(dirname "$0")"
 
@@ -13,6 +14,13 @@ skip() {
 		exit 1
 	fi
 	echo "check: skipped: $1" >&2
+	skipped="$skipped
+  $1"
+}
+
+# left says what this machine cannot run, whoever runs it.
+left() {
+	echo "check: left out: $1" >&2
 	skipped="$skipped
   $1"
 }
@@ -41,6 +49,10 @@ browser >/dev/null || install chromium
 command -v npm >/dev/null || install npm
 browser >/dev/null || skip "no chromium, so the browser tests do not run"
 
+command -v mkfs.ext4 >/dev/null || install e2fsprogs
+{ [ "$(id -u)" = 0 ] && [ -w /dev/fuse ]; } || left "no root or no /dev/fuse, so no power cuts and no broken disks are played"
+{ [ "$(id -u)" = 0 ] && command -v mkfs.ext4 >/dev/null; } || left "no root or no mkfs.ext4, so no ext4 is filled to the brim"
+
 # The accessibility rules of axe-core, from npm: a tool of the tests alone.
 axe_version=4.14.1
 axe_dir="${TMPDIR:-/tmp}/foyer-axe-$axe_version"
@@ -60,6 +72,7 @@ unformatted=$(gofmt -l .)
 
 step "go vet"
 go vet ./...
+go vet -tags failpoint ./...
 
 step "staticcheck"
 go run honnef.co/go/tools/cmd/staticcheck@v0.8.2 ./...
@@ -71,7 +84,10 @@ go test $race -shuffle=on -count=1 ./...
 step "fuzzing, a few seconds each"
 grep -rl --include='*_test.go' '^func Fuzz' . | sort | while read -r file; do
 	for target in $(sed -n 's/^func \(Fuzz[A-Za-z0-9_]*\)(.*/\1/p' "$file"); do
-		go test -run '^$' -fuzz "^$target\$" -fuzztime "${FUZZTIME:-5s}" "./$(dirname "$file")"
+		amount="${FUZZTIME:-5s}"
+		# Each input is a whole database: at the end of a time, go test takes one under way for a failure.
+		[ "$target" = FuzzDamagedFile ] && amount="${FUZZFILES:-1000}x"
+		go test -run '^$' -fuzz "^$target\$" -fuzztime "$amount" "./$(dirname "$file")"
 	done
 done
 

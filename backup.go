@@ -210,9 +210,12 @@ func (t transferFlags) fetch(ctx context.Context, to io.Writer) error {
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(t.server, "/")+"/api/v1/admin/backup", nil)
-	if err != nil || req.URL.Host == "" {
+	if !isServer(t.server) {
 		return usageError("--server is no address such as http://127.0.0.1:8080")
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(t.server, "/")+"/api/v1/admin/backup", nil)
+	if err != nil {
+		return err
 	}
 	req.Header.Set("Authorization", "Bearer "+t.key)
 	transport := http.DefaultTransport.(*http.Transport).Clone()
@@ -273,6 +276,13 @@ func announced(res *http.Response) ([]byte, error) {
 		}
 	}
 	return nil, errors.New("does not answer like foyer: the backup comes without a digest")
+}
+
+// isServer tells whether an address names a server. "http://" does not: with a
+// path behind it, the path's first part would be taken for the host, and get the key.
+func isServer(address string) bool {
+	u, err := url.Parse(address)
+	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != ""
 }
 
 // shownURL is an address without what may be a password in it.

@@ -316,3 +316,18 @@ func TestStopDuringADownloadEndsInOrder(t *testing.T) {
 	}
 	holding(t, data, "foyer.db", "foyer.db.made")
 }
+
+func TestAnAddressWithoutAServerGetsNoKey(t *testing.T) {
+	for _, address := range []string{"http://", "https:", "http:///", "ftp://127.0.0.1", "127.0.0.1:8080", "/"} {
+		for _, command := range [][]string{{"backup", "--server", address, "DIR/y"}, {"event", "list", "--server", address}} {
+			w := newWorld(t)
+			w.env["FOYER_ADMIN_KEY"] = backupKey
+			for i := range command {
+				command[i] = strings.ReplaceAll(command[i], "DIR", w.dir)
+			}
+			if code := w.run(command...); code != exitUsage || !strings.Contains(w.err.String(), "is no address such as") {
+				t.Errorf("%q: %d, %q", command, code, w.err.String())
+			}
+		}
+	}
+}

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"os/signal"
 	"runtime/debug"
 	"sync"
 	"syscall"
@@ -63,6 +64,7 @@ func serve(ctx context.Context, p program, s *settings, opened func(context.Cont
 	if _, set := p.env("GOGC"); !set {
 		debug.SetGCPercent(gcPercent)
 	}
+	signal.Ignore(syscall.SIGPIPE) // who reads the log may go; the sale goes on
 	h, err := openHouse(p, s)
 	if err != nil {
 		return err

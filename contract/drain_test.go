@@ -121,6 +121,18 @@ func TestSIGTERMWaitsForNobodyLongerThanSixSeconds(t *testing.T) {
 	h.sink.sold(t, o.id, 1) // what was not delivered comes after the next start
 }
 
+func TestTerminalThatGoesEndsInOrder(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	if err := h.cmd.Process.Signal(syscall.SIGHUP); err != nil {
+		t.Fatal(err)
+	}
+	h.ended(t)
+	if code := h.cmd.ProcessState.ExitCode(); code != 0 || !strings.Contains(h.log.String(), `"closed"`) {
+		t.Errorf("after SIGHUP: exit code %d\n%s", code, h.log)
+	}
+}
+
 func TestSecondSignalKills(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)

@@ -24,19 +24,18 @@ type planted struct {
 
 var faults = []planted{
 	{"reply before commit", []change{
-		{"store/writer.go", "	defer close(b.done)\n	now := s.now()\n", "	now := s.now()\n"},
-		{"store/writer.go", "	if t.dirty() {\n		edge(edgeDecided)\n", "	if s.mem.next.ordinal > 3 {\n		close(b.done)\n	} else {\n		defer close(b.done)\n	}\n	if t.dirty() {\n		edge(edgeDecided)\n"}}, "ledger|answer|linearizable"},
+		{"store/writer.go", "// maxBatch bounds", "var reply func()\n\n// maxBatch bounds"},
+		{"store/writer.go", "	defer close(b.done)\n", "	reply = sync.OnceFunc(func() { close(b.done) })\n	defer reply()\n"},
+		{"store/writer.go", "	if t.dirty() {\n		edge(edgeDecided)\n", "	if s.mem.next.ordinal > 3 {\n		reply()\n	}\n	if t.dirty() {\n		edge(edgeDecided)\n"}}, "ledger|answer|linearizable"},
 	{"memory changed and reply sent before the commit", []change{
 		{"store/commit.go", "	return edgeError(edgeWritten)\n", "	t.applyTo(t.memory, map[string]struct{}{})\n	return nil\n"},
 		{"store/writer.go", "// maxBatch bounds", "var reply func()\n\n// maxBatch bounds"},
-		{"store/writer.go", "	defer close(b.done)\n	now := s.now()\n", "	reply = sync.OnceFunc(func() { close(b.done) })\n	defer reply()\n	now := s.now()\n"},
-		{"store/writer.go", "s.db.Update(func(tx *bolt.Tx) error { id = tx.ID(); return t.writeRows(tx) })",
-			"s.db.Update(func(tx *bolt.Tx) error { id = tx.ID(); s.mu.Lock(); err := t.writeRows(tx); s.mu.Unlock(); reply(); return errors.Join(err, edgeError(edgeWritten)) })"},
+		{"store/writer.go", "	defer close(b.done)\n", "	reply = sync.OnceFunc(func() { close(b.done) })\n	defer reply()\n"},
+		{"store/writer.go", "		return t.writeRows(tx)\n", "		s.mu.Lock()\n		err := t.writeRows(tx)\n		s.mu.Unlock()\n		reply()\n		return errors.Join(err, edgeError(edgeWritten))\n"},
 		{"store/commit.go", "	t.applyTo(s.mem, touched)\n", ""}}, "ledger|numbers|linearizable"},
 	{"memory changed before the commit", []change{
 		{"store/commit.go", "	return edgeError(edgeWritten)\n", "	t.applyTo(t.memory, map[string]struct{}{})\n	return nil\n"},
-		{"store/writer.go", "s.db.Update(func(tx *bolt.Tx) error { id = tx.ID(); return t.writeRows(tx) })",
-			"s.db.Update(func(tx *bolt.Tx) error { id = tx.ID(); s.mu.Lock(); err := t.writeRows(tx); s.mu.Unlock(); return errors.Join(err, edgeError(edgeWritten)) })"},
+		{"store/writer.go", "		return t.writeRows(tx)\n", "		s.mu.Lock()\n		err := t.writeRows(tx)\n		s.mu.Unlock()\n		return errors.Join(err, edgeError(edgeWritten))\n"},
 		{"store/commit.go", "	t.applyTo(s.mem, touched)\n", ""}}, "ledger|numbers|process"},
 	{"journal row skipped", []change{
 		{"store/commit.go", "		if !w.gone {\n			r.put(keyPlace", "		if !w.gone && w.place.Number%5 > 0 {\n			r.put(keyPlace"}}, "ledger"},

@@ -132,13 +132,13 @@ func (r *Relay) Forget(seq uint64) {
 
 // Stats is how things stand.
 type Stats struct {
-	Waiting      int       // messages that wait, for their turn, their time, or a sink
-	InFlight     int       // messages that are being delivered or settled
-	Dead         int       // messages given up, as far as they were offered or died here
-	BlockedLanes int       // lanes whose first message has failed and is not decided, or whose sink is stopped or unknown
-	Delivered    uint64    // since the start; settled only
-	Failed       uint64    // failed attempts since the start; settled only
-	Oldest       time.Time // creation of the oldest message that waits or is in flight; zero if there is none
+	Waiting      int           // messages that wait, for their turn, their time, or a sink
+	InFlight     int           // messages that are being delivered or settled
+	Dead         int           // messages given up, as far as they were offered or died here
+	BlockedLanes int           // lanes whose first message has failed and is not decided, or whose sink is stopped or unknown
+	Delivered    uint64        // since the start; settled only
+	Failed       uint64        // failed attempts since the start; settled only
+	Oldest       time.Duration // age, by Config.Now, of the oldest message that waits or is in flight; 0 if there is none
 }
 
 // Stats returns the present numbers.
@@ -150,7 +150,7 @@ func (r *Relay) Stats() Stats {
 		BlockedLanes: r.lanes.blocked(), Delivered: r.delivered, Failed: r.failed,
 	}
 	if at := r.lanes.age.oldest(); at != 0 {
-		s.Oldest = time.Unix(0, at).UTC()
+		s.Oldest = max(0, r.cfg.Now().Sub(time.Unix(0, at)))
 	}
 	return s
 }

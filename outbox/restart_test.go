@@ -126,8 +126,12 @@ func TestAnEndLetsAttemptsFinishAndCutsOffThoseThatHang(t *testing.T) {
 		if _, there := book.row(1); there {
 			t.Error("the attempt that ended in time was not settled")
 		}
-		if row, _ := book.row(2); row.Attempts != 0 || row.State != Waiting {
+		row, _ := book.row(2)
+		if row.Attempts != 0 || row.State != Waiting {
 			t.Errorf("an attempt that we cut off counts: %+v", row)
+		}
+		if again := time.Until(row.NextAt); again != DefaultTimeout {
+			t.Errorf("an attempt that we cut off is made again in %s, its receiver may be at work for %s", again, DefaultTimeout)
 		}
 		if got := sink.seqs("quick"); len(got) != 1 {
 			t.Errorf("after the end of ctx more went: %v", got)

@@ -21,7 +21,8 @@ const (
 // Run delivers until ctx ends. It then starts nothing more, gives the attempts in flight 3 s to end, cuts them off,
 // settles what they came to, and returns: nil, or an error that says how many outcomes could not be settled or did not
 // come; those messages are delivered again, with the same id, after the next start. It returns 6 s after the end of ctx
-// at the latest. An attempt that was cut off counts as not made. Run must be called once.
+// at the latest. An attempt that was cut off counts as not made, and is made again after Timeout at the earliest: its
+// receiver may still be at work, and must not see two of one lane at once. Run must be called once.
 func (r *Relay) Run(ctx context.Context) error {
 	tries, cutOff := context.WithCancel(context.WithoutCancel(ctx))
 	defer cutOff()
@@ -135,8 +136,8 @@ func (r *Relay) attempt(tries context.Context, s start) {
 		r.results <- Outcome{Seq: m.Seq, Delivered: true, Attempts: m.Attempts + 1}
 		return
 	}
-	if tries.Err() != nil { // cut off by us: nobody knows whether it arrived, it is not the receiver's failure
-		r.land(func() { r.lanes.Release(m.Seq, m.NextAt) })
+	if tries.Err() != nil { // cut off by us: it is not the receiver's failure, and the receiver may go on with it
+		r.results <- Outcome{Seq: m.Seq, Attempts: m.Attempts, NextAt: r.cfg.Now().Add(r.cfg.Timeout), LastError: m.LastError, State: Waiting}
 		return
 	}
 	f := failureOf(err)

@@ -74,6 +74,8 @@ type Tx interface {
 	// NextOrdinal returns an event ordinal never given before.
 	NextOrdinal() uint32
 	PutEvent(*Event)
+	// RemoveEvent forgets an event with its places and its plan. Another one may be
+	// made under its id, by a later function.
 	RemoveEvent(*Event)
 	PutPlan(event string, p *seats.Plan)
 	// NextCall is the earliest time at which the event's pace allows one more turn.

@@ -98,7 +98,7 @@ func (s *Store) Backup(ctx context.Context) (*Copy, error) {
 }
 
 func (s *Store) backup(ctx context.Context) (_ *Copy, err error) {
-	file, err := os.CreateTemp(filepath.Dir(s.db.Path()), backupPrefix+"*") // mode 0600: it holds the secret
+	file, err := os.CreateTemp(filepath.Dir(s.db.Path()), backupName) // mode 0600: it holds the secret
 	if err != nil {
 		return nil, fmt.Errorf("store: backup: %w", noSpace(err))
 	}

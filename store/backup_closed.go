@@ -97,14 +97,19 @@ func Newest(path string) (newest time.Time, err error) {
 
 // Unusable is nil when the report is of a file that foyer can serve from, and
 // else an [ErrBadFile] with the first thing that stands against it. A file whose
-// rows contradict each other can be served from.
+// rows contradict each other, or hang in the air, can be served from.
 func (r *Report) Unusable() error {
+	why := r.unreadable
 	for _, f := range r.Findings {
-		if f.Code == "file" || f.Code == "page" || f.Code == "row" {
-			return fmt.Errorf("%w: %s cannot be used: %s", ErrBadFile, r.Path, f.What)
+		if f.Code == "file" || f.Code == "page" {
+			why = f.What
+			break
 		}
 	}
-	return nil
+	if why == "" {
+		return nil
+	}
+	return fmt.Errorf("%w: %s cannot be used: %s", ErrBadFile, r.Path, why)
 }
 
 // Restore puts a backup in place as the database of a folder, which must not
@@ -114,7 +119,10 @@ func (r *Report) Unusable() error {
 // about the backup; an unusable one is an [ErrBadFile].
 func Restore(ctx context.Context, dir, backup string) (*Report, error) {
 	path := filepath.Join(dir, fileName)
-	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
+	switch _, err := os.Lstat(path); {
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
+		return nil, fmt.Errorf("%w: cannot look for %s: %v; see that --data names a folder that can be read", ErrUnwritable, path, cause(err))
+	case err == nil:
 		return nil, fmt.Errorf("%w: there is a %s already, and it was not touched; move it away first and keep it", ErrBadFile, path)
 	}
 	r, err := Inspect(backup, nil)
@@ -127,7 +135,7 @@ func Restore(ctx context.Context, dir, backup string) (*Report, error) {
 	if err := makeFolder(dir); err != nil {
 		return nil, err
 	}
-	to, err := os.CreateTemp(dir, restorePrefix+"*")
+	to, err := os.CreateTemp(dir, restoreName)
 	if err != nil {
 		return nil, fmt.Errorf("%w: cannot write in %s: %v", ErrUnwritable, dir, cause(err))
 	}

@@ -194,3 +194,14 @@ func TestCopyOfNothingOrOfADamagedDatabaseIsRefused(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+func TestRestoreIntoWhatIsNoFolderSaysSo(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "a-file")
+	if err := os.WriteFile(file, []byte("mine"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err := store.Restore(t.Context(), file, "no matter")
+	if !errors.Is(err, store.ErrUnwritable) || !strings.Contains(err.Error(), "cannot look for") {
+		t.Errorf("got %v", err)
+	}
+}

@@ -304,10 +304,10 @@ func TestBackupOfAFileThatLostItsName(t *testing.T) {
 	dir := t.TempDir()
 	s := grown(t, dir, 2)
 	defer s.Close()
-	if err := os.Remove(filepath.Join(dir, fileName)); err != nil {
+	if err := write(s, "still there"); err != nil {
 		t.Fatal(err)
 	}
-	if err := write(s, "still written"); err != nil {
+	if err := os.Remove(filepath.Join(dir, fileName)); err != nil {
 		t.Fatal(err)
 	}
 	c, err := s.Backup(t.Context())
@@ -318,7 +318,7 @@ func TestBackupOfAFileThatLostItsName(t *testing.T) {
 	whole(t, rescued)
 	again := openAt(t, rescued)
 	defer again.Close()
-	if list, err := again.Entries(0, 1); err != nil || len(list) != 1 || list[0].Act != "still written" {
+	if list, err := again.Entries(0, 1); err != nil || len(list) != 1 || list[0].Act != "still there" {
 		t.Errorf("the newest entry is %v (%v)", list, err)
 	}
 }
@@ -327,15 +327,16 @@ func TestWhatCrashesLeftOfCopiesGoesAtTheNextStart(t *testing.T) {
 	dir := t.TempDir()
 	old := time.Now().Add(-2 * time.Hour)
 	for name, stays := range map[string]bool{
-		"foyer.db.backup-1": false, "foyer.db.restore-1": false, "foyer.db.new-1": false,
-		"foyer.db.restore-2": true, "foyer.db.new-2": true, // perhaps still being written
-		"foyer.db.backup": true, "foyer.db.old": true, "a.backup-1": true, // not ours
+		"foyer.db.backup-1.tmp": false, "foyer.db.restore-1.tmp": false, "foyer.db.new-1.tmp": false,
+		"foyer.db.restore-2.tmp": true, "foyer.db.new-2.tmp": true, // perhaps still being written
+		"foyer.db.backup": true, "foyer.db.old": true, "a.backup-1.tmp": true, // not ours
+		"foyer.db.backup-20270101": true, "foyer.db.new-year": true, "foyer.db.restore-this": true, // somebody's copies
 	} {
 		path := filepath.Join(dir, name)
 		if err := os.WriteFile(path, []byte("half"), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if !strings.HasSuffix(name, "-2") && !strings.Contains(name, "backup") {
+		if !strings.HasSuffix(name, "-2.tmp") && !strings.Contains(name, "backup") {
 			if err := os.Chtimes(path, old, old); err != nil {
 				t.Fatal(err)
 			}
@@ -346,13 +347,13 @@ func TestWhatCrashesLeftOfCopiesGoesAtTheNextStart(t *testing.T) {
 			}
 		}()
 	}
-	if err := os.Mkdir(filepath.Join(dir, "foyer.db.backup-folder"), 0o700); err != nil {
+	if err := os.Mkdir(filepath.Join(dir, "foyer.db.backup-folder.tmp"), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	if err := openAt(t, dir).Close(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := os.Stat(filepath.Join(dir, "foyer.db.backup-folder")); err != nil {
+	if _, err := os.Stat(filepath.Join(dir, "foyer.db.backup-folder.tmp")); err != nil {
 		t.Error("a folder was taken for a file of ours")
 	}
 }

@@ -25,6 +25,8 @@ type Report struct {
 	Findings []Finding
 	Tally    sale.Tally
 	Rows     bool // the rows were looked at; they are not when pages are damaged
+
+	unreadable string // the first row that cannot be decoded
 }
 
 // Check is [Inspect] without the numbers.
@@ -135,7 +137,7 @@ func (r *Report) look(progress func(done, total int64)) error {
 	if p.torn {
 		look.Add("note", "the last commit was broken off while it was written, as by a power cut; nobody was told that it was done")
 	}
-	readRows(p, rows, look)
+	r.unreadable = readRows(p, rows, look)
 	p.free()
 	for _, what := range p.heads {
 		look.Add("page", "%s", what)

@@ -2,6 +2,7 @@ package store
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
@@ -15,8 +16,9 @@ import (
 	"foyer/seats"
 )
 
-// readRows feeds all rows to an inspection, in the order that it wants them.
-func readRows(p *pages, rows map[string][]byte, look *sale.Inspection) {
+// readRows feeds all rows to an inspection, in the order that it wants them, and
+// tells of the first that cannot be decoded.
+func readRows(p *pages, rows map[string][]byte, look *sale.Inspection) (unreadable string) {
 	x := &rowReader{look: look, events: map[uint32]string{}}
 	each := []struct {
 		name []byte
@@ -40,7 +42,9 @@ func readRows(p *pages, rows map[string][]byte, look *sale.Inspection) {
 				err = b.read(key, value)
 			}
 			if err != nil {
-				look.Add("row", "row %.32x of %s: %s", key, b.name, oneLine(err))
+				what := fmt.Sprintf("row %.32x of %s: %s", key, b.name, oneLine(err))
+				look.Add("row", "%s", what)
+				unreadable = cmp.Or(unreadable, what)
 			}
 		})
 	}
@@ -48,6 +52,7 @@ func readRows(p *pages, rows map[string][]byte, look *sale.Inspection) {
 		look.Add("note", "there is a bucket %q that this foyer does not know", name)
 		p.bucket(rows[name], 0, skip)
 	}
+	return unreadable
 }
 
 // rowReader decodes rows for an inspection.

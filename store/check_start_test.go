@@ -2,6 +2,7 @@ package store
 
 import (
 	"bytes"
+	"errors"
 	"log/slog"
 	"path/filepath"
 	"strings"
@@ -76,5 +77,26 @@ func TestStartBoundsWhatItLogsOfAFile(t *testing.T) {
 	}
 	if n := strings.Count(log, "the file is not sound"); n != findingsLogged+1 || !strings.Contains(log, "more=10") {
 		t.Errorf("%d lines: %s", n, log)
+	}
+}
+
+// The only backup may have such a row.
+func TestFileWithARowThatHangsInTheAirIsServedAndPutBack(t *testing.T) {
+	path, _ := busy(t)
+	stray := keyPlace(999, 1)
+	amend(t, path, func(tx *bolt.Tx) error {
+		return tx.Bucket(bucketPlaces).Put(stray, encodePlace(sale.Place{Number: 1}))
+	})
+	dir := t.TempDir()
+	r, err := Restore(t.Context(), dir, path)
+	if err != nil || len(r.Findings) == 0 || r.Findings[0].Code != "row" {
+		t.Fatalf("restored: %+v, %v", r, err)
+	}
+	if err := openAt(t, dir).Close(); err != nil {
+		t.Error(err)
+	}
+	amend(t, path, func(tx *bolt.Tx) error { return tx.Bucket(bucketPlaces).Put(stray, []byte("half")) })
+	if _, err := Restore(t.Context(), t.TempDir(), path); !errors.Is(err, ErrBadFile) {
+		t.Errorf("a file with a row that cannot be read was put back: %v", err)
 	}
 }

@@ -77,6 +77,9 @@ func newClock(o Options, log *slog.Logger) *clock {
 		}
 	}
 	r := c.readSoundly()
+	if !r.booted {
+		c.boot = nil // a reading that comes later would have nothing to be compared with
+	}
 	c.booted = r.boot - r.mono
 	c.base = r.wall.Add(-r.mono).UnixNano()
 	return c

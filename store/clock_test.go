@@ -34,7 +34,10 @@ func (m *machine) options(run string) Options {
 			if m.interrupted != nil {
 				m.interrupted()
 			}
-			return d, m.broken
+			if m.broken != nil {
+				return 0, m.broken
+			}
+			return d, nil
 		},
 		Wall: func() time.Time { return time.Now().Add(time.Duration(m.wrong.Load() + m.slept.Load())) },
 	}}
@@ -181,6 +184,26 @@ func TestRestartsLoseNoTime(t *testing.T) {
 	})
 }
 
+func TestSleepWhileTheFileIsLoadedCountsOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := &machine{began: time.Now()}
+		dir := t.TempDir()
+		_ = openWith(t, dir, m.options("run")).Close()
+		looks := 0
+		m.interrupted = func() {
+			if looks++; looks == 1 {
+				m.slept.Add(int64(time.Hour))
+			}
+		}
+		s := openWith(t, dir, m.options("run"))
+		defer s.Close()
+		time.Sleep(time.Second)
+		if off := s.Now().Sub(time.Now().Add(time.Hour)); off != 0 {
+			t.Errorf("the store's time is off by %s", off)
+		}
+	})
+}
+
 func TestBootClockThatFailsIsNotMissed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := &machine{began: time.Now(), broken: errors.New("no such clock")}
@@ -194,6 +217,14 @@ func TestBootClockThatFailsIsNotMissed(t *testing.T) {
 				t.Errorf("the store's time went on by %s", got)
 			}
 			_ = s.Close()
+		}
+		s := openWith(t, dir, m.options("run"))
+		defer s.Close()
+		zero, began := s.Now(), time.Now()
+		m.broken = nil // now it tells the time since the machine's start, and nobody knows what it was
+		time.Sleep(time.Minute)
+		if got := s.Now().Sub(zero); got != time.Since(began) {
+			t.Errorf("with a boot clock that works later the store's time went on by %s", got)
 		}
 	})
 }
@@ -268,6 +299,32 @@ func TestB99StartOnAFullDiskTakesTheNewTimeWhenThereIsSpace(t *testing.T) {
 		defer s.Close()
 		if h := holder(t, s); !h.HoldExpiresAt.Equal(until.Add(time.Hour)) || s.Now().Before(until.Add(50*time.Minute)) {
 			t.Errorf("after opening again the deadline is %s at %s", h.HoldExpiresAt, s.Now())
+		}
+	})
+}
+
+// As on a machine without a battery for its clock: it starts with an old time, a
+// time server sets it, and then the power goes.
+func TestClockSetBeforeAPowerCutMovesWithTheFile(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := &machine{began: time.Now()}
+		dir := t.TempDir()
+		s := openWith(t, dir, m.options("run"))
+		m.wrong.Add(int64(8 * time.Hour))
+		for range 10 { // until it is believed
+			s.Now()
+			time.Sleep(time.Second)
+		}
+		until := s.Now().Add(5 * time.Minute)
+		putOrders(t, s, galaOrder(newID(t, s), sale.Pending, until))
+		s.queue.close() // the power goes
+		<-s.stopped
+		_ = s.db.Close()
+		time.Sleep(time.Minute)
+		s = openWith(t, dir, m.options("the next run"))
+		defer s.Close()
+		if left := holder(t, s).HoldExpiresAt.Sub(s.Now()); left != 4*time.Minute {
+			t.Errorf("the hold ends in %s, want 4m0s", left)
 		}
 	})
 }

@@ -227,7 +227,7 @@ func ours(path string, version, secret []byte, has func(bucket []byte) bool) err
 // one of ours).
 func create(path string) error {
 	dir := filepath.Dir(path)
-	tmp, err := os.CreateTemp(dir, creationPrefix+"*")
+	tmp, err := os.CreateTemp(dir, creationName)
 	if err != nil {
 		return fmt.Errorf("%w: cannot write in %s (%v); %s", ErrUnwritable, dir, errors.Unwrap(err), remedy(err))
 	}

@@ -8,24 +8,24 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"strings"
 	"syscall"
 	"time"
 )
 
-// The names of unfinished files begin so. What a crash left of them is removed
-// at a later start.
+// The names of unfinished files (os.CreateTemp). What a crash left of them is
+// removed at a later start, so they must be names that nobody gives to a copy of
+// his own.
 const (
-	creationPrefix = fileName + ".new-"
-	restorePrefix  = fileName + ".restore-"
-	backupPrefix   = fileName + ".backup-"
+	creationName = fileName + ".new-*.tmp"
+	restoreName  = fileName + ".restore-*.tmp"
+	backupName   = fileName + ".backup-*.tmp"
 )
 
 // leftover is the age from which an unfinished file is nobody's work any more.
 var leftover = map[string]time.Duration{
-	backupPrefix:   0, // made only by who holds the database
-	creationPrefix: time.Hour,
-	restorePrefix:  time.Hour,
+	backupName:   0, // made only by who holds the database
+	creationName: time.Hour,
+	restoreName:  time.Hour,
 }
 
 // settle puts the folder of an open database in order: one of an older version
@@ -39,9 +39,9 @@ func (s *Store) settle(dir string) {
 		s.log.Warn("cannot look for what is left of unfinished files", "data", dir, "error", err.Error())
 	}
 	for _, e := range names {
-		for prefix, age := range leftover {
+		for name, age := range leftover {
 			info, err := e.Info()
-			if strings.HasPrefix(e.Name(), prefix) && err == nil && info.Mode().IsRegular() && time.Since(info.ModTime()) >= age {
+			if unfinished, _ := filepath.Match(name, e.Name()); unfinished && err == nil && info.Mode().IsRegular() && time.Since(info.ModTime()) >= age {
 				_ = os.Remove(filepath.Join(dir, e.Name()))
 			}
 		}
@@ -100,7 +100,7 @@ func makeFolder(dir string) error {
 
 // remedy is what to do about a folder that cannot be written, for the end of a sentence.
 func remedy(err error) string {
-	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || strings.Contains(err.Error(), syscall.ENOSPC.Error()) { // bbolt wraps some in words
+	if says(err, syscall.ENOSPC) || says(err, syscall.EDQUOT) {
 		return "free some space, or name another folder with --data"
 	}
 	return "see that it can be written, or name another folder with --data"

@@ -15,6 +15,10 @@ import (
 	"foyer/sale"
 )
 
+// bbolt shows a commit to readers from before its last sync on, and one whose
+// sync failed for as long as the file stays open. So lists are held to memory,
+// which has a change only once it is on disk.
+
 // Orders lists an event's orders, newest first, before an id, at most n.
 func (s *Store) Orders(event string, before uuid.UUID, n int) ([]*sale.Order, error) {
 	var found []*sale.Order
@@ -29,7 +33,15 @@ func (s *Store) Orders(event string, before uuid.UUID, n int) ([]*sale.Order, er
 		return nil
 	})
 	slices.SortFunc(found, func(a, b *sale.Order) int { return bytes.Compare(b.ID[:], a.ID[:]) })
-	return found[:min(n, len(found))], err
+	found = found[:min(n, len(found))]
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	for i, o := range found {
+		if known, ok := s.mem.orders[o.ID]; ok {
+			found[i] = known
+		}
+	}
+	return found, err
 }
 
 func newestOrders(c *bolt.Cursor, event string, before uuid.UUID, n int) (found []*sale.Order, err error) {
@@ -55,17 +67,16 @@ func newestOrders(c *bolt.Cursor, event string, before uuid.UUID, n int) (found 
 
 // Entries lists audit entries, newest first, before seq (0: all), at most n.
 func (s *Store) Entries(before uint64, n int) (found []sale.Entry, err error) {
+	if next := s.given().entries; before == 0 || before > next {
+		before = next
+	}
 	err = s.db.View(func(tx *bolt.Tx) error {
 		c := tx.Bucket(bucketAudit).Cursor()
-		k, v := c.Last()
-		if before > 0 {
-			if k, _ = c.Seek(key64(before)); k != nil {
-				k, v = c.Prev()
-			} else {
-				k, v = c.Last()
-			}
+		newest := c.Prev
+		if k, _ := c.Seek(key64(before)); k == nil {
+			newest = c.Last
 		}
-		for ; k != nil && len(found) < n; k, v = c.Prev() {
+		for k, v := newest(); k != nil && len(found) < n; k, v = c.Prev() {
 			var e sale.Entry
 			if err := json.Unmarshal(v, &e); err != nil {
 				return err
@@ -75,6 +86,13 @@ func (s *Store) Entries(before uint64, n int) (found []sale.Entry, err error) {
 		return nil
 	})
 	return found, err
+}
+
+// given are the numbers that the next rows will get.
+func (s *Store) given() sequences {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.mem.next
 }
 
 // RefundsDue lists the orders whose money must go back, oldest first.
@@ -153,6 +171,7 @@ func (s *Store) ServeOutbox(offer func([]outbox.Message)) error {
 		}
 		if s.interrupted {
 			s.lease(msgs, now)
+			s.leased = now.Add(s.leaseTime)
 		}
 		offer(msgs)
 		after = msgs[len(msgs)-1].Seq
@@ -168,11 +187,12 @@ func (s *Store) Messages(state outbox.State, after uint64, n int) ([]outbox.Mess
 }
 
 func (s *Store) messages(state outbox.State, after uint64, n int) (found []outbox.Message, err error) {
+	next := s.given().message
 	err = s.db.View(func(tx *bolt.Tx) error {
 		c := tx.Bucket(bucketOutbox).Cursor()
 		for k, v := c.Seek(key64(after + 1)); k != nil && len(found) < n; k, v = c.Next() {
 			m, err := decodeMessage(binary.BigEndian.Uint64(k), v, false)
-			if err != nil {
+			if err != nil || m.Seq >= next {
 				return err
 			}
 			if state == "" || m.State == state {

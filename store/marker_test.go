@@ -110,10 +110,10 @@ func TestCrashAtAnyStepOfACreationLeavesAFolderThatStarts(t *testing.T) {
 	type files map[string][]byte
 	for step, left := range map[string]files{
 		"folder made":         {},
-		"temporary file made": {"foyer.db.new-7": nil},
-		"half filled":         {"foyer.db.new-7": db[:5000]},
-		"filled":              {"foyer.db.new-7": db},
-		"linked":              {"foyer.db.new-7": db, "foyer.db": db},
+		"temporary file made": {"foyer.db.new-7.tmp": nil},
+		"half filled":         {"foyer.db.new-7.tmp": db[:5000]},
+		"filled":              {"foyer.db.new-7.tmp": db},
+		"linked":              {"foyer.db.new-7.tmp": db, "foyer.db": db},
 		"other name gone":     {"foyer.db": db},
 		"marker made":         {"foyer.db": db, marker: nil},
 		"marker half written": {"foyer.db": db, marker: []byte("Foyer ma")},

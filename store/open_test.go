@@ -250,7 +250,7 @@ func TestFileInUseIsRefused(t *testing.T) {
 
 func TestLeftoversOfACrashedCreationDoNotHurt(t *testing.T) {
 	dir := t.TempDir()
-	for _, name := range []string{"foyer.db.new-1", "foyer.db.new-123"} {
+	for _, name := range []string{"foyer.db.new-1.tmp", "foyer.db.new-123.tmp"} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte("half"), 0o600); err != nil {
 			t.Fatal(err)
 		}

@@ -64,7 +64,7 @@ func (c *clock) resume(last *sitting) (step time.Duration, unsure bool) {
 		if step.Abs() > clockStep {
 			return step, false
 		}
-		c.base = due.UnixNano() - int64(r.mono)
+		c.base, c.booted = due.UnixNano()-int64(r.mono), r.boot-r.mono // what it slept until here is in due
 		c.ahead.Store(int64(step))
 		return 0, false
 	case last != nil && last.Ahead.Abs() > clockStep:
@@ -171,7 +171,7 @@ func (b *rebase) messages(tx *bolt.Tx) (r *rows, bounded int, err error) {
 	return r, bounded, nil
 }
 
-// tell warns, once, of what was found.
+// tellOfClock warns, once, of what was found.
 func (s *Store) tellOfClock(b *rebase) {
 	if b.step != 0 {
 		s.log.Warn("the machine's clock was set since foyer wrote its deadlines: turns, holds and payments that run were moved with it and keep the time they had left",
@@ -193,6 +193,7 @@ func (s *Store) begin(b *rebase) error {
 		return tx.Bucket(bucketMeta).Put(keyClock, encodeJSON(s.clock.sitting()))
 	}
 	id := 0
+	s.noted = s.ahead()
 	err := s.db.Update(func(tx *bolt.Tx) error { id = tx.ID(); return s.opening(tx) })
 	switch {
 	case err == nil:
@@ -208,23 +209,30 @@ func (s *Store) begin(b *rebase) error {
 	return fmt.Errorf("%w: %s cannot be written (%v); see to the disk and its free space, and start foyer again", ErrUnwritable, s.db.Path(), err)
 }
 
-// end writes down that the run ended in order. When that fails the next run
-// takes this one for interrupted, which costs a pause and nothing else.
+// noteStep writes down that the wall clock was set while foyer runs, with the
+// first commit after that. When the machine then loses its power, nothing else
+// tells how far the stamps of this run are from the clock of the next one.
+func (s *Store) noteStep(tx *bolt.Tx, ahead time.Duration) error {
+	if ahead == s.noted {
+		return nil
+	}
+	return tx.Bucket(bucketMeta).Put(keyClock, encodeJSON(s.clock.sitting()))
+}
+
+// end writes down that the run ended in order, and that nothing is owed any more
+// from an interrupted one before it. When that fails the next run takes this one
+// for interrupted, which costs a pause and nothing else.
 func (s *Store) end() {
 	if s.opening != nil || s.health.get() != nil {
 		return
 	}
 	last := s.clock.sitting()
-	last.Ended = !s.interrupted || s.served
+	last.Ended = !s.interrupted || s.served && !s.now().Before(s.leased)
 	err := s.db.Update(func(tx *bolt.Tx) error { return tx.Bucket(bucketMeta).Put(keyClock, encodeJSON(last)) })
 	if err != nil && !errors.Is(err, bolterrors.ErrDatabaseNotOpen) { // closed before
 		s.log.Warn("cannot write the end of the run", "error", err.Error())
 	}
 }
-
-// Interrupted tells whether the run before did not come to its end by Close: it
-// was killed, or the power went. What it was doing may still go on elsewhere.
-func (s *Store) Interrupted() bool { return s.interrupted }
 
 // logSink takes messages in this process: none outlives it.
 const logSink = "log:"

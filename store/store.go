@@ -17,6 +17,7 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"os"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -51,6 +52,7 @@ type Options struct {
 // Store is an open database. It implements sale.Store and outbox.Book.
 type Store struct {
 	db     *bolt.DB
+	file   os.FileInfo // of the open file; nil when it could not be had
 	log    *slog.Logger
 	clock  *clock
 	last   atomic.Int64 // time of the newest transaction, Unix milliseconds
@@ -69,9 +71,11 @@ type Store struct {
 	offer func([]outbox.Message)
 
 	opening     func(*bolt.Tx) error // the first write, while it could not be made
-	interrupted bool                 // the run before did not end by Close
+	noted       time.Duration        // Store.ahead as the file has it
+	interrupted bool                 // the run before was killed, or lost its power: what it did may still go on elsewhere
 	served      bool                 // the outbox was handed over
 	leaseTime   time.Duration
+	leased      time.Time // until then receivers may be at work for the run before
 	findings    []Finding // what was wrong with the file at the start
 }
 
@@ -86,6 +90,7 @@ func Open(dir string, o Options) (*Store, error) {
 		return nil, err
 	}
 	s := &Store{db: db, log: o.Log, clock: newClock(o, o.Log), stopped: make(chan struct{}), leaseTime: o.Lease}
+	s.file, _ = os.Stat(db.Path())
 	s.queue.init()
 	s.watch.init()
 	s.backups.init()

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -159,35 +160,60 @@ func (s *Store) waitForWork() {
 
 func (s *Store) run(t *tx, b *batch) {
 	defer close(b.done)
-	now := s.now()
-	t.begin(now, s.ahead())
 	edge(edgeTaken)
-	for _, j := range b.jobs {
+	for jobs := b.jobs; len(jobs) > 0; {
+		if err := s.health.get(); err != nil { // also for those who only read: the file may show what was answered as failed
+			refuse(jobs, unavailable(err))
+			return
+		}
+		n := s.decide(t, jobs)
+		s.finish(t, jobs[:n])
+		jobs = jobs[n:]
+	}
+}
+
+// decide runs the functions that share a commit and tells how many those are:
+// all, or those up to one that removes an event. What comes after that goes into
+// a commit of its own: rows and shadows go by an event's id, and an event that is
+// made again under the same id must not find what was of the old one.
+func (s *Store) decide(t *tx, jobs []*job) (n int) {
+	t.begin(s.now(), s.ahead())
+	for n < len(jobs) && len(t.removed.batch) == 0 {
+		j := jobs[n]
 		if j.err = s.call(t, j.fn); j.err != nil {
 			t.drop()
 		} else {
 			t.keep()
 		}
+		n++
 	}
+	return n
+}
+
+// finish puts what the functions wrote on disk and then into memory, or tells
+// all of them why not.
+func (s *Store) finish(t *tx, jobs []*job) {
 	if t.dirty() {
 		edge(edgeDecided)
-		answer, err := unavailable, s.health.get()
-		if err == nil {
-			if err = s.commit(t); s.health.final() {
+		if err := s.commit(t); err != nil {
+			answer := unavailable
+			if s.health.final() {
 				answer = unsure
 			}
-		}
-		if err != nil {
-			for _, j := range b.jobs {
-				j.err = answer(err)
-			}
+			refuse(jobs, answer(err))
 			t.reset()
 			return
 		}
 		edge(edgeCommitted)
 	}
-	s.last.Store(now.UnixMilli())
+	s.last.Store(t.at.UnixMilli())
 	s.apply(t)
+}
+
+func refuse(jobs []*job, err error) {
+	for _, j := range jobs {
+		j.err = err
+	}
 }
 
 // call runs one function. A panic is that function's error, nobody else's.
@@ -207,9 +233,21 @@ func (s *Store) call(t *tx, fn func(sale.Tx) error) (err error) {
 // (Rebello et al., Can Applications Recover from fsync Failures?, USENIX ATC
 // 2020).
 func (s *Store) commit(t *tx) error {
+	if err := s.present(); err != nil {
+		s.health.set(err, false)
+		s.log.Error("commit refused", "error", err.Error())
+		return err
+	}
 	id := 0
-	err := s.db.Update(func(tx *bolt.Tx) error { id = tx.ID(); return t.writeRows(tx) })
+	err := s.db.Update(func(tx *bolt.Tx) error {
+		id = tx.ID()
+		if err := s.noteStep(tx, t.ahead); err != nil {
+			return err
+		}
+		return t.writeRows(tx)
+	})
 	if err == nil {
+		s.noted = t.ahead
 		return nil
 	}
 	err = s.fails(err, id)
@@ -246,12 +284,23 @@ func (s *Store) shows(id int) bool {
 // makes it after errors of the disk.
 func mayRecover(err error) bool {
 	var path *fs.PathError
-	return errors.As(err, &path) && path.Op == "write" && !errors.Is(err, syscall.EIO) && !errors.Is(err, syscall.EROFS) || strings.Contains(err.Error(), "file resize error")
+	refused := errors.As(err, &path) && path.Op == "write" || strings.Contains(err.Error(), "file resize error")
+	return refused && !says(err, syscall.EIO) && !says(err, syscall.EROFS)
+}
+
+// says tells whether an error is that of the system, also where bbolt has put it
+// into words.
+func says(err error, no syscall.Errno) bool {
+	return errors.Is(err, no) || strings.Contains(err.Error(), no.Error())
 }
 
 // probe tries whether writing works again.
 func (s *Store) probe() {
 	if s.health.final() {
+		return
+	}
+	if err := s.present(); err != nil {
+		s.health.set(err, false)
 		return
 	}
 	id := 0
@@ -274,7 +323,7 @@ func (s *Store) probe() {
 }
 
 // Ready is nil while writes work, and otherwise the reason why not.
-func (s *Store) Ready() error { return s.health.get() }
+func (s *Store) Ready() error { return cmp.Or(s.health.get(), s.present()) }
 
 // health remembers why writing does not work.
 type health struct{ p atomic.Pointer[ailment] }

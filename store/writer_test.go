@@ -331,6 +331,38 @@ func TestFailedSyncStaysFinal(t *testing.T) {
 	})
 }
 
+// What a function finds that only reads may be of the commit that failed.
+func TestFunctionsThatWaitedForAFailedCommitAreRefusedThoughTheyOnlyRead(t *testing.T) {
+	s := openAt(t, t.TempDir())
+	later := make(chan error, 1)
+	err := s.Update(func(tx sale.Tx) error {
+		go func() { later <- s.Update(func(sale.Tx) error { return nil }) }()
+		for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
+			s.queue.mu.Lock()
+			n := len(s.queue.next.jobs)
+			s.queue.mu.Unlock()
+			if n == 1 {
+				break
+			}
+			if time.Now().After(deadline) {
+				t.Error("the other function does not queue")
+				break
+			}
+		}
+		tx.Audit(sale.Entry{At: tx.Now(), Act: "lost"})
+		return s.db.Close() // so that the commit fails
+	})
+	if !errors.Is(err, sale.ErrUnavailable) {
+		t.Errorf("a function whose commit failed was answered with %v", err)
+	}
+	if err := <-later; !errors.Is(err, sale.ErrUnavailable) {
+		t.Errorf("a function after a failed commit was answered with %v", err)
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestErrorsThatLeaveTheFileAsItWasMayPass(t *testing.T) {
 	at := func(op string, err error) error {
 		return fmt.Errorf("commit: %w", &fs.PathError{Op: op, Path: "foyer.db", Err: err})
@@ -345,6 +377,8 @@ func TestErrorsThatLeaveTheFileAsItWasMayPass(t *testing.T) {
 		{at("write", syscall.EIO), false},
 		{at("write", syscall.EROFS), false},
 		{errors.New("file resize error: truncate foyer.db: no space left on device"), true},
+		{errors.New("file resize error: truncate foyer.db: input/output error"), false},
+		{errors.New("file resize error: truncate foyer.db: read-only file system"), false},
 		{errors.New("file sync error: sync foyer.db: no space left on device"), false},
 		{at("sync", syscall.ENOSPC), false},
 		{syscall.ENOSPC, false}, // of fdatasync

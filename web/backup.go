@@ -41,6 +41,9 @@ func (s *Server) sendBackup(c echo.Context, by *sale.Key) error {
 		h[headerContentType] = octets
 		return c.NoContent(http.StatusOK)
 	}
+	if c.Request().Header.Get("Sec-Fetch-Site") == "cross-site" { // a link on another site must not take the one slot
+		return errCrossSite
+	}
 	rc := http.NewResponseController(c.Response())
 	_ = rc.SetWriteDeadline(time.Time{}) // the copy of a large file takes longer than other answers may
 	b, err := s.makeBackup(c.Request().Context())

@@ -79,6 +79,12 @@ func TestBackupIsForAdminsAlone(t *testing.T) {
 	h.do("POST", backupPath, "", "Authorization", "Bearer "+adminKey).refused(405, "method_not_allowed")
 }
 
+func TestLinkOnAnotherSiteMakesNoBackup(t *testing.T) {
+	h := newHouse(t)
+	h.staff("GET", backupPath, "", "Sec-Fetch-Site", "cross-site").want(403)
+	h.staff("GET", backupPath, "", "Sec-Fetch-Site", "same-origin").want(200)
+}
+
 func TestHeadOfABackupMakesNone(t *testing.T) {
 	h := newHouse(t, func(c *Config) {
 		c.Backup = func(context.Context) (*Backup, error) { t.Error("a copy was made"); return nil, errors.New("no") }

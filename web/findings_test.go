@@ -1,6 +1,7 @@
 package web
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
@@ -23,4 +24,15 @@ func TestStaffSeeThatTheFileWasNotSound(t *testing.T) {
 	if body := string(sound.staff("GET", "/metrics", "").want(200).Body); !strings.Contains(body, "\nfoyer_check_findings 0\n") {
 		t.Error("the metrics of a sound file tell something else")
 	}
+}
+
+func TestB85StaffSeeThatNothingCanBeWritten(t *testing.T) {
+	h := newHouse(t)
+	b := h.browser()
+	b.post("/admin/login", "key", adminKey).want(303)
+	b.get("/admin").want(200).silent("takes no writes")
+	h.server.conf.Ready = func() error { return errors.New("no space left <here>") }
+	b.get("/admin").want(200).says("takes no writes at present: no space left &lt;here&gt;").silent("<here>")
+	h.server.conf.Ready = func() error { return nil }
+	b.get("/admin").want(200).silent("takes no writes")
 }

@@ -155,11 +155,7 @@ func (g outboxGauges) Collect(ch chan<- prometheus.Metric) {
 	gauge(descMessages, float64(s.InFlight), "in_flight")
 	gauge(descMessages, float64(s.Dead), "dead")
 	gauge(descBlocked, float64(s.BlockedLanes))
-	age := 0.0
-	if !s.Oldest.IsZero() {
-		age = max(0, time.Since(s.Oldest).Seconds())
-	}
-	gauge(descOldest, age)
+	gauge(descOldest, s.Oldest.Seconds())
 	ch <- prometheus.MustNewConstMetric(descTries, prometheus.CounterValue, float64(s.Delivered), "delivered")
 	ch <- prometheus.MustNewConstMetric(descTries, prometheus.CounterValue, float64(s.Failed), "failed")
 }

@@ -119,7 +119,8 @@ func (s *Server) showAdmin(c echo.Context, trouble *problem, form eventForm) err
 		Form      eventForm
 		Version   string
 		Findings  []sale.Finding
-	}{Form: form, Version: s.conf.Version, Findings: s.conf.Findings}
+		Unwell    error // why nothing can be written
+	}{Form: form, Version: s.conf.Version, Findings: s.conf.Findings, Unwell: s.conf.Ready()}
 	v.page = page{Title: "Box office – Foyer", Script: "admin.js"}
 	if trouble != nil {
 		trouble.Detail = labels.Replace(trouble.Detail)

@@ -36,6 +36,7 @@ var Promises = []Promise{
 	{"keys are found, listed in order and removed", keysKept},
 	{"audit entries get rising numbers and are listed newest first", entriesListed},
 	{"a removed event takes its places and plan along", eventRemoved},
+	{"an event that is made again at once has nothing of the removed one", eventMadeAgain},
 	{"every kind of row survives closing and opening", everythingSurvives},
 	{"who watches an event is told at its next commit and only then", watchersTold},
 	{"many functions at once all take effect", manyAtOnce},

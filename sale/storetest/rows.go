@@ -273,6 +273,51 @@ func eventRemoved(b *bench) {
 	})
 }
 
+// eventMadeAgain removes an event that is just being used and makes it again,
+// in one commit when the store has such a thing.
+func eventMadeAgain(b *bench) {
+	var first, again *sale.Event
+	b.update(func(tx sale.Tx) {
+		first = event(tx, hall)
+		join(tx, ann)
+	})
+	errs := b.together(
+		func(tx sale.Tx) error {
+			join(tx, bob)
+			end(tx, ann, sale.TurnLeft)
+			end(tx, bob, sale.TurnLeft)
+			tx.PutPlan(hall, plan())
+			return nil
+		},
+		func(tx sale.Tx) error { tx.RemoveEvent(first); return nil },
+		func(tx sale.Tx) error {
+			again = event(tx, hall)
+			if _, ok := tx.Place(hall, ann); ok || tx.Plan(hall) != nil || tx.Line(hall).Next != 1 {
+				b.Errorf("the function that makes the event again finds something of the removed one")
+			}
+			return nil
+		},
+	)
+	for _, err := range errs {
+		if err != nil {
+			b.Fatalf("a function failed: %v", err)
+		}
+	}
+	b.twice(func(when string) {
+		b.view(func(r sale.Reader) {
+			e, ok := r.Event(hall)
+			if !ok || e.Ordinal != again.Ordinal {
+				b.Fatalf("%s: the event is %+v, want the new one", when, e)
+			}
+			_, anns := r.Place(hall, ann)
+			_, bobs := r.Place(hall, bob)
+			if anns || bobs || r.Plan(hall) != nil || r.Line(hall).Next != 1 || r.Frontier(hall) != 1 {
+				b.Errorf("%s: the new event has something of the removed one", when)
+			}
+		})
+	})
+}
+
 func everythingSurvives(b *bench) {
 	var e *sale.Event
 	var p sale.Place

@@ -12,7 +12,6 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -213,44 +212,8 @@ func (e eventFlags) listThere(ctx context.Context, p program) error {
 	}
 }
 
-// ask makes one request of a running foyer and reads its answer into out.
 func (e eventFlags) ask(ctx context.Context, method, path string, body []byte, out any) error {
-	if e.key == "" {
-		return usageError("FOYER_ADMIN_KEY must hold an admin key to ask %s", shownURL(e.server))
-	}
-	if !isServer(e.server) {
-		return usageError("--server is no address such as http://127.0.0.1:8080")
-	}
-	req, err := http.NewRequestWithContext(ctx, method, strings.TrimSuffix(e.server, "/")+path, bytes.NewReader(body))
-	if err != nil {
-		return err
-	}
-	req.Header.Set("Authorization", "Bearer "+e.key)
-	req.Header.Set("Content-Type", "application/json")
-	client := &http.Client{Timeout: 30 * time.Second}
-	res, err := client.Do(req)
-	if err != nil {
-		return fmt.Errorf("%s does not answer: %w", shownURL(e.server), errors.Unwrap(err))
-	}
-	defer res.Body.Close()
-	answer, err := io.ReadAll(io.LimitReader(res.Body, 32<<20))
-	if err != nil {
-		return fmt.Errorf("%s broke off its answer: %w", shownURL(e.server), err)
-	}
-	if res.StatusCode/100 != 2 {
-		var problem struct{ Detail string }
-		if json.Unmarshal(answer, &problem) != nil || problem.Detail == "" {
-			return fmt.Errorf("%s answered %s", shownURL(e.server), res.Status)
-		}
-		return errors.New(problem.Detail)
-	}
-	if out == nil {
-		return nil
-	}
-	if err := json.Unmarshal(answer, out); err != nil {
-		return fmt.Errorf("%s does not answer like foyer: %w", shownURL(e.server), err)
-	}
-	return nil
+	return remote{e.server, e.key}.ask(ctx, method, path, body, out)
 }
 
 // readFile reads a file, or standard input for "-", up to 32 MiB.

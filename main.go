@@ -66,6 +66,8 @@ func commands() []command {
 		{"check", "check a file of foyer that is not in use: check FILE", checkCommand},
 		{"backup", "copy the whole database, also while selling: backup FILE", backupCommand},
 		{"restore", "put a backup in place: restore FILE", restoreCommand},
+		{"lane", "look at lanes of a running foyer and set their pace: lane list | show | set | pause | resume", laneCommand},
+		{"outbox", "look at messages that are not delivered: outbox list | show ID | retry ID | drop ID", outboxCommand},
 		{"version", "print the version", versionCommand},
 	}
 }
@@ -117,7 +119,7 @@ func sentence(err error) string {
 	for _, known := range []error{store.ErrInUse, store.ErrUnwritable, store.ErrBadFile} {
 		s = strings.ReplaceAll(s, known.Error()+": ", "")
 	}
-	for _, room := range []string{"store: ", "seats: ", "webhook: ", "sale: "} {
+	for _, room := range []string{"store: ", "seats: ", "webhook: ", "mailsink: ", "natssink: ", "kafkasink: ", "filesink: ", "sale: "} {
 		s = strings.ReplaceAll(s, room, "")
 	}
 	return s

@@ -141,6 +141,11 @@ func TestWrongUseIsOneSentenceAndExitCode2(t *testing.T) {
 		"bad sink":                            {"", []string{"serve", "--sink", "order.paid"}, "TOPIC=URL"},
 		"unknown topic":                       {"", []string{"serve", "--sink", "order.payed=log:"}, "the topics are order.paid"},
 		"sink without host":                   {"", []string{"serve", "--sink", "*=ftp://x"}, "http or https"},
+		"sink without sender":                 {"", []string{"serve", "--sink", "*=smtp://ann:hunter2@mail.example"}, "the address needs ?from="},
+		"sink without topic":                  {"", []string{"serve", "--sink", "*=kafka://ann:hunter2@h?tls=1"}, "the name of a topic"},
+		"sink without subject":                {"", []string{"serve", "--sink", "*=nats://ann:hunter2@h/>"}, "without * and >"},
+		"sink in no place":                    {"", []string{"serve", "--sink", "*=file:hunter2"}, "the absolute path"},
+		"one sink, two passwords":             {"", []string{"serve", "--sink", "*=nats://ann:hunter2@h/x", "--sink", "*=nats://ann:hunter22@h/x"}, "another user or password"},
 		"bad network":                         {"", []string{"serve", "--trusted-proxies", "10.0.0.0/99"}, "is no network"},
 		"bad rate limit":                      {"", []string{"serve", "--rate-limit", "-1"}, "--rate-limit"},
 		"plan without word":                   {"", []string{"plan", "x.csv"}, "plan check FILE"},
@@ -333,7 +338,7 @@ func TestVersionAndHelp(t *testing.T) {
 	if code := w.run("version"); code != exitOK || !strings.HasPrefix(w.out.String(), "foyer ") {
 		t.Errorf("version: %d, %q", code, w.out.String())
 	}
-	for _, args := range [][]string{{"help"}, {"serve", "--help"}, {"demo", "-h"}, {"event", "--help"}, {"plan", "--help"}, {"check", "--help"}} {
+	for _, args := range [][]string{{"help"}, {"serve", "--help"}, {"demo", "-h"}, {"event", "--help"}, {"plan", "--help"}, {"check", "--help"}, {"lane", "--help"}, {"outbox", "--help"}} {
 		if code := w.run(args...); code != exitOK || len(w.out.String()) < 100 {
 			t.Errorf("foyer %v: %d, %q", args, code, w.out.String())
 		}

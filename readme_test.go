@@ -1,12 +1,71 @@
 package main
 
 import (
+	"context"
 	"flag"
 	"fmt"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 )
+
+const beFoyer = "FOYER_TEST_MAIN" // makes this test binary be foyer, see init
+
+func init() {
+	if os.Getenv(beFoyer) != "" {
+		os.Exit(run(context.Background(), program{os.Stdout, os.Stderr, os.LookupEnv}, os.Args[1:]))
+	}
+}
+
+// shellBlock is the first block of shell commands after a heading of the README.
+func shellBlock(t *testing.T, heading string) string {
+	t.Helper()
+	readme, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, after, found := strings.Cut(string(readme), "\n"+heading+"\n")
+	_, after, block := strings.Cut(after, "\n```sh\n")
+	text, _, ends := strings.Cut(after, "\n```\n")
+	if !found || !block || !ends {
+		t.Fatalf("README has no commands under %q", heading)
+	}
+	return text
+}
+
+// The commands about tasks are pasted as they stand; only the address of the server is another. What the tasks call is
+// not reached: the machine's own address is not allowed.
+func TestReadmeCommandsAboutTasksWorkWhenPasted(t *testing.T) {
+	for _, tool := range []string{"bash", "curl"} {
+		if _, err := exec.LookPath(tool); err != nil {
+			t.Skipf("the commands need %s", tool)
+		}
+	}
+	w := newWorld(t)
+	w.env["FOYER_ADMIN_KEY"] = "a key for this test"
+	url, _ := w.start("serve", "--addr", "127.0.0.1:0", "--data", filepath.Join(w.dir, "data"))
+	w.file("foyer", "#!/bin/sh\n"+beFoyer+"=1 exec '"+os.Args[0]+"' \"$@\"\n")
+	if err := os.Chmod(filepath.Join(w.dir, "foyer"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	script := strings.NewReplacer("http://127.0.0.1:8080", url, "https://example.org/", "http://127.0.0.1:1/").Replace(shellBlock(t, "## Requests to be made later"))
+	cmd := exec.CommandContext(t.Context(), "bash", "-eu", "-c", script)
+	cmd.Dir = w.dir
+	cmd.Env = append(os.Environ(), "FOYER_ADMIN_KEY=a key for this test", "FOYER_SERVER="+url)
+	out, err := cmd.CombinedOutput()
+	if err != nil || strings.Contains(string(out), "/problems/") {
+		t.Fatalf("%v: %s", err, out)
+	}
+	for _, want := range []string{
+		"tenant-*: 1 in any 10s\n", `"id":"invoice-1"`, `"dueAt":"2027-03-01T09:00:00.000Z"`, `{"items":[{"taskId":`, " under way, next slot ", "tenant-7: 1 in any 10s, paused\n",
+	} {
+		if !strings.Contains(string(out), want) {
+			t.Errorf("no %s in what they print:\n%s", want, out)
+		}
+	}
+}
 
 func TestReadmeTellsEverySettingAndNoOther(t *testing.T) {
 	readme, err := os.ReadFile("README.md")

@@ -19,8 +19,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"foyer/outbox"
-	"foyer/outbox/logsink"
-	"foyer/outbox/webhook"
+	"foyer/outbox/httptask"
 	"foyer/pay/demo"
 	"foyer/sale"
 	"foyer/store"
@@ -49,6 +48,7 @@ type house struct {
 	lines    *lineWriter
 	store    *store.Store
 	office   *sale.Office
+	targets  map[string]outbox.Sink // by name
 	relay    *outbox.Relay
 	demo     *demo.Provider
 	web      *web.Server
@@ -118,7 +118,7 @@ func localURL(a net.Addr) string {
 func (h *house) wire() {
 	s := h.settings
 	if len(s.Sinks) == 0 {
-		s.Sinks = sinks{{"*", "log:"}}
+		s.Sinks = sinks{{"*", "log:", "log:"}}
 	}
 	providers := []sale.Provider{}
 	hooks := map[string]web.Webhook{}
@@ -133,9 +133,14 @@ func (h *house) wire() {
 		extra[demo.Prefix] = h.demo
 	}
 	codes := tickets.New(sale.NewSigner(sale.Subkey(h.store.Secret(), "ticket code")).Tag)
-	h.relay = outbox.NewRelay(outbox.Config{Book: h.store, Sinks: h.sinks(), Log: h.log, Now: h.store.Now})
+	h.targets = h.sinks()
+	h.targets[outbox.TaskSink] = httptask.New(httptask.Config{Allow: s.AllowTargets, Version: versionText()})
+	h.relay = outbox.NewRelay(outbox.Config{
+		Book: h.store, Sinks: h.targets, Log: h.log, Now: h.store.Now,
+		Rules: map[string]outbox.Rule{outbox.TaskSink: {Interval: sale.TaskInterval, Concurrency: 1}},
+	})
 	h.office = sale.New(sale.Config{
-		Store: h.store, Secret: h.store.Secret(), Sinks: s.Sinks.urls, TicketCode: codes.Code, Relay: h.relay, Providers: providers,
+		Store: h.store, Secret: h.store.Secret(), Sinks: s.Sinks.names, TicketCode: codes.Code, Relay: h.relay, Lanes: h.relay, Providers: providers,
 	})
 	var requests io.Writer
 	if s.LogRequests {
@@ -144,26 +149,8 @@ func (h *house) wire() {
 	h.web = web.New(web.Config{
 		Office: h.office, Ready: h.store.Ready, Findings: h.store.Findings(), Backup: h.backup, Log: h.log, Requests: requests, Secret: h.store.Secret(), BaseURL: s.BaseURL,
 		Proxies: s.Proxies, RateLimit: s.RateLimit, Webhooks: hooks, Extra: extra, Version: versionText(),
-		Metrics: s.Metrics == "", Registry: h.registry, Messages: h.relay.Stats,
+		Metrics: s.Metrics == "", Registry: h.registry, Messages: h.relay.Stats, Sinks: h.relay.Sinks,
 	})
-}
-
-func (h *house) sinks() map[string]outbox.Sink {
-	all := map[string]outbox.Sink{}
-	unsigned := len(h.settings.WebhookSecrets) == 0
-	for _, x := range h.settings.Sinks {
-		if x.url == "log:" {
-			all[x.url] = logsink.New(h.log)
-			continue
-		}
-		if unsigned {
-			h.log.Warn("messages go out unsigned, so that the receiver cannot know they are from here: FOYER_WEBHOOK_SECRET is not set", "sink", outbox.Mask(x.url))
-		}
-		all[x.url] = webhook.New(webhook.Config{
-			URL: x.url, Secrets: h.settings.WebhookSecrets, Allow: h.settings.AllowTargets, Version: versionText(),
-		})
-	}
-	return all
 }
 
 // adminKey makes sure that staff can get in.
@@ -187,7 +174,7 @@ func (h *house) adminKey(p program) error {
 // run takes requests until ctx ends, then ends everything in order: no new
 // requests, streams, requests under way, loops, the file.
 func (h *house) run(ctx context.Context, p program, opened func(context.Context, *house) error) error {
-	if err := h.store.ServeOutbox(h.relay.Offer); err != nil {
+	if err := h.serveOutbox(); err != nil {
 		return errors.Join(err, h.shut())
 	}
 	servers := []*http.Server{h.server(h.web)}
@@ -230,6 +217,20 @@ func (h *house) run(ctx context.Context, p program, opened func(context.Context,
 	return errors.Join(err, h.shut())
 }
 
+// serveOutbox hands to the relay what the run before left: rules, slots,
+// messages.
+func (h *house) serveOutbox() error {
+	if err := h.office.LoadLanes(); err != nil {
+		return err
+	}
+	slots, err := h.store.Slots()
+	if err != nil {
+		return err
+	}
+	h.relay.Resume(slots)
+	return h.store.ServeOutbox(h.relay.Offer)
+}
+
 // server is an http.Server with every time-out set; streams set their own.
 func (h *house) server(handler http.Handler) *http.Server {
 	srv := &http.Server{
@@ -251,6 +252,10 @@ func (h *house) start(ctx, delivering context.Context) {
 	h.loops.Go(func() {
 		if err := h.relay.Run(delivering); err != nil {
 			h.log.Warn("outbox", "error", err.Error())
+			h.store.LeaveOpen()
+		}
+		if h.relay.CutOff() > 0 {
+			h.store.LeaveOpen()
 		}
 	})
 	if h.demo != nil {
@@ -276,6 +281,7 @@ func (h *house) drain(servers []*http.Server) {
 // shut closes what openHouse opened.
 func (h *house) shut() error {
 	_ = h.listener.Close() // closed already when it was served
+	h.closeSinks()
 	err := h.store.Close()
 	h.log.Info("closed")
 	h.lines.flush()

@@ -7,12 +7,10 @@ import (
 	"net"
 	"net/netip"
 	"net/url"
-	"slices"
 	"strings"
 	"time"
 
 	"foyer/outbox/webhook"
-	"foyer/sale"
 )
 
 // settings are everything an operator may set, each with its one name, default
@@ -44,7 +42,7 @@ func (s *settings) bind(f *flag.FlagSet) {
 	f.StringVar(&s.BaseURL, "base-url", "", "`URL` by which the public reaches Foyer, such as https://tickets.example.org; taken from each request when empty")
 	f.Var(&s.Proxies, "trusted-proxies", "`CIDR,...` of proxies that may tell a client's address and scheme (X-Forwarded-For, X-Forwarded-Proto)")
 	f.StringVar(&s.Metrics, "metrics", "", "`HOST:PORT` for /metrics alone, open to all who reach it; when empty it is on the main address, for clients on this machine and admin keys")
-	f.Var(&s.Sinks, "sink", "`TOPIC=URL` where messages of a topic go, * for all; repeatable; http(s)://... is a signed webhook, log: a line in the log (default *=log:)")
+	f.Var(&s.Sinks, "sink", "`TOPIC=URL` where messages of a topic go, * for all; repeatable; see Sinks below (default *=log:)")
 	f.Var(&s.AllowTargets, "allow-targets", "`CIDR,...` of private networks that webhooks may reach by name")
 	f.BoolVar(&s.DemoProvider, "demo-provider", false, "offer the demo payment provider, which takes no money; needs FOYER_DEMO_SECRET")
 	f.IntVar(&s.RateLimit, "rate-limit", 2500, "`NUMBER` of new visitors, and of joins, that one address may make per second, with bursts of four times that; 0 is no limit")
@@ -52,6 +50,21 @@ func (s *settings) bind(f *flag.FlagSet) {
 	f.BoolVar(&s.LogRequests, "log-requests", true, "write one JSON line per request to the log (standard error)")
 	f.BoolVar(&s.HTTP2, "http2", false, "offer HTTP/2 without TLS (h2c) to proxies beside HTTP/1.1")
 }
+
+// sinkHelp is the part of the manual about where messages can go.
+const sinkHelp = `
+Sinks, the URL in --sink TOPIC=URL:
+  https://HOST/PATH                  a webhook, signed with FOYER_WEBHOOK_SECRET; http:// too
+  smtp://USER:PASSWORD@HOST/?from=tickets@example.org
+                                     mails to buyers for order.paid and ticket.issued, encrypted by STARTTLS on port 587; smtps:// is
+                                     TLS on port 465; &to=ADDRESS is for orders without an address, &tls=none for a server without TLS
+  nats://USER:PASSWORD@HOST/SUBJECT  NATS JetStream, subject SUBJECT.TOPIC, which a stream must take; nats://TOKEN@...; tls:// is TLS
+  kafka://HOST:9092,HOST:9092/TOPIC  Kafka, record key = lane key; ?tls=1 is TLS; USER:PASSWORD@ signs on by SASL PLAIN
+  file:/PATH/messages.ndjson         one JSON line a message; may be moved away at any time
+  log:                               a line in the log, without personal data
+  NATS and Kafka get CloudEvents 1.0. Sinks with passwords belong into FOYER_SINK, separated by blanks: flags are seen by all
+  users of a machine. A message waits for the sink it was written for; another user or password keeps the sink the same.
+`
 
 // secretHelp is the part of the manual about what has no flag.
 const secretHelp = `
@@ -80,7 +93,7 @@ func parseSettings(p program, name, about string, args []string, change func(*se
 	f.Usage = func() {
 		fmt.Fprintf(p.out, "%s\n\nUsage: foyer %s [flags]\n\nEvery flag has an environment twin: --base-url is FOYER_BASE_URL. The flag wins.\n\n", about, name)
 		printFlags(f)
-		fmt.Fprint(p.out, secretHelp)
+		fmt.Fprint(p.out, sinkHelp, secretHelp)
 	}
 	if err := fromEnvironment(f, p.env); err != nil {
 		return nil, err
@@ -252,53 +265,6 @@ func (p *prefixes) Set(v string) error {
 		*p = append(*p, x.Masked())
 	}
 	return nil
-}
-
-// sink says where messages of a topic go.
-type sink struct{ topic, url string }
-
-type sinks []sink
-
-func (s *sinks) String() string {
-	var all []string
-	for _, x := range *s {
-		all = append(all, x.topic+"="+x.url)
-	}
-	return strings.Join(all, " ")
-}
-
-// Set adds TOPIC=URL; several in one environment variable are separated by
-// blanks. Its errors do not repeat what they are about: it may hold a password.
-func (s *sinks) Set(v string) error {
-	for i, one := range strings.Fields(v) {
-		topic, to, ok := strings.Cut(one, "=")
-		if !ok || topic == "" {
-			return fmt.Errorf("entry %d must be TOPIC=URL such as order.paid=https://example.org/hook", i+1)
-		}
-		if topic != "*" && !slices.Contains(sale.Topics, topic) {
-			return fmt.Errorf("entry %d names a topic that there is not; the topics are %s and * for all", i+1, strings.Join(sale.Topics, ", "))
-		}
-		if to != "log:" {
-			if err := webhook.Check(to); err != nil {
-				return err
-			}
-		}
-		*s = append(*s, sink{topic, to})
-	}
-	return nil
-}
-
-// urls gives the sinks of a topic, each once.
-func (s sinks) urls(topic string) []string {
-	var out []string
-	seen := map[string]bool{}
-	for _, x := range s {
-		if (x.topic == "*" || x.topic == topic) && !seen[x.url] {
-			seen[x.url] = true
-			out = append(out, x.url)
-		}
-	}
-	return out
 }
 
 // printFlags writes the manual of the flags, a line or two each.

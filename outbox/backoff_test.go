@@ -75,7 +75,7 @@ func lifeOf(maxAge, firstTryAt time.Duration, random float64) (int, time.Duratio
 	m := Message{Seq: 1, CreatedAt: epoch}
 	now := epoch.Add(firstTryAt)
 	for {
-		o := judge(m, Failure{Reason: "500 Internal Server Error"}, now, maxAge, random)
+		o := judge(m, Failure{Reason: "500 Internal Server Error"}, nil, now, maxAge, random)
 		m.Attempts = o.Attempts
 		if o.State == Dead {
 			return m.Attempts, now.Sub(epoch), o.LastError
@@ -107,7 +107,7 @@ func TestAMessageThatWaitedWhileTheProgramWasOffGetsItsTries(t *testing.T) {
 }
 
 func TestGoneIsDeadAtOnce(t *testing.T) {
-	o := judge(Message{Seq: 7, CreatedAt: epoch}, Failure{Reason: "410 Gone", Gone: true}, epoch, defaultMaxAge, 0.5)
+	o := judge(Message{Seq: 7, CreatedAt: epoch}, Failure{Reason: "410 Gone", Gone: true}, nil, epoch, defaultMaxAge, 0.5)
 	if o.State != Dead || !strings.HasPrefix(o.LastError, "410 gone") || o.Attempts != 1 {
 		t.Errorf("got %+v", o)
 	}

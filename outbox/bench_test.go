@@ -19,6 +19,7 @@ func (n nothing) Settle(all []Outcome) error {
 	}
 	return nil
 }
+func (nothing) Begin([]Slot) error                     { return nil }
 func (nothing) Deliver(context.Context, Message) error { return nil }
 
 func BenchmarkRelayAgainstABareLoop(b *testing.B) {

@@ -18,7 +18,8 @@ type shelf struct {
 	settles  int
 	failing  func() error  // asked before each Settle
 	loadFail func() error  // asked before each Load
-	slow     time.Duration // of one Settle
+	slow     time.Duration // of one Settle, or Begin
+	slots    map[[2]string]time.Time
 }
 
 func newShelf() *shelf { return &shelf{rows: map[uint64]Message{}} }
@@ -86,6 +87,34 @@ func (s *shelf) Load(seq uint64) (Message, bool, error) {
 	}
 	m, ok := s.row(seq)
 	return m, ok, nil
+}
+
+func (s *shelf) Begin(slots []Slot) error {
+	time.Sleep(s.slow)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.failing != nil {
+		if err := s.failing(); err != nil {
+			return err
+		}
+	}
+	if s.slots == nil {
+		s.slots = map[[2]string]time.Time{}
+	}
+	for _, at := range slots {
+		s.slots[[2]string{at.Sink, at.Key}] = at.At
+	}
+	return nil
+}
+
+// booked returns the slots as the store gives them at start.
+func (s *shelf) booked() (slots []Slot) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for k, at := range s.slots {
+		slots = append(slots, Slot{k[0], k[1], at})
+	}
+	return slots
 }
 
 func (s *shelf) Settle(all []Outcome) error {

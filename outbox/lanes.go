@@ -8,31 +8,47 @@ import (
 
 // lanes decides what may go now. It is pure: no goroutine, no I/O, no clock; its owner locks it.
 //
-// It is fair in two rings. Sinks take turns, and a sink never has more than perSink in flight, so a target that hangs
-// does not use up all workers. In a sink, lanes take turns: a lane that has had one message stands behind all that are
-// ready, so a message of a quiet lane waits for at most one message of each other lane, however long those are.
+// A lane never has more messages undecided than its rule allows, and its starts are at least a step apart, so that no
+// interval has more than the rule's number. They start in the order of Seq; one whose time has not come is passed by
+// those behind it, one that has failed keeps its place among the undecided.
+//
+// It is fair in two rings. Sinks take turns, and a sink never has more than perSink calls at a time, so a target that
+// hangs does not use up all workers; one that cannot be reached gets one attempt at a time, with a pause between, until
+// it can. In a sink, lanes take turns: a lane that has had one message stands behind all that are ready, so a message of
+// a quiet lane waits for at most one message of each other lane, however long those are.
 type lanes struct {
-	workers int // in flight at most
-	perSink int // in flight at most per sink
+	workers int // calls at a time
+	perSink int // calls at a time per sink
+	backlog int // while so many outcomes are not settled, nothing starts
 	items   map[uint64]*item
 	targets map[string]*target
 	ring    []*target // all targets; turn is whose turn it is
 	turn    int
+	rules   rules
 	due     byDue
 	age     byAge
+	clock   int64 // of the last Next, Unix nanoseconds
 	waiting int
-	flight  int
+	flight  int // calls under way
+	landed  int // calls that have ended, and are not settled
+	stalled bool
 	dead    int
 }
 
+// maxBacklog is enough for the calls of some slow commits, and the most that are repeated after a crash.
+const maxBacklog = 1024
+
 // start names a message that goes now.
 type start struct {
-	seq  uint64
-	sink string
+	seq       uint64
+	sink, key string
+	slot      time.Time // the next start of its lane is not before; zero when the lane has no pace
+	rule      *Rule     // of its lane; may be nil
+	message   *Message  // once it is loaded
 }
 
 func newLanes(workers, perSink int, sinks []string) *lanes {
-	l := &lanes{workers: workers, perSink: perSink, items: map[uint64]*item{}, targets: map[string]*target{}}
+	l := &lanes{workers: workers, perSink: perSink, backlog: maxBacklog, items: map[uint64]*item{}, targets: map[string]*target{}}
 	for _, name := range sinks {
 		l.target(name).known = true
 	}
@@ -40,12 +56,13 @@ func newLanes(workers, perSink int, sinks []string) *lanes {
 }
 
 // Add takes a message in; one that is known already changes nothing and returns false.
-// Of the message only Seq, Sink, Key, NextAt, CreatedAt, State and whether it was tried are kept.
+// Of the message only Seq, Sink, Key, NextAt, CreatedAt, State and whether it was tried or is held are kept.
 func (l *lanes) Add(m Message) bool {
 	if l.items[m.Seq] != nil {
 		return false
 	}
-	it := &item{seq: m.Seq, nextAt: nanos(m.NextAt), created: nanos(m.CreatedAt), tried: m.Attempts > 0}
+	it := &item{seq: m.Seq, nextAt: nanos(m.NextAt), created: nanos(m.CreatedAt)}
+	it.tried, it.held = m.Attempts > 0 || m.Held, m.Held && m.Attempts == 0
 	l.items[m.Seq] = it
 	t := l.target(m.Sink)
 	if m.State == Dead {
@@ -53,102 +70,98 @@ func (l *lanes) Add(m Message) bool {
 		l.dead++
 		return true
 	}
-	l.enter(it, l.lane(t, m.Key))
-	l.age.add(it, l.waiting+l.flight)
+	ln := l.lane(t, m.Key)
+	if it.tried {
+		ln.hold(true)
+	}
+	if it.held {
+		ln.held++
+	}
+	l.enter(it, ln)
+	l.age.add(it, l.live())
 	return true
 }
 
 // Next takes the message that goes now. When there is none it returns false and when to look again; a zero time
-// means that only a call of Add, Done, Release, Retry or Forget can change the answer.
+// means that only a call of another method can change the answer.
 func (l *lanes) Next(now time.Time) (start, bool, time.Time) {
-	at := now.UnixNano()
-	for len(l.due) > 0 && l.due[0].at <= at {
+	l.clock = now.UnixNano()
+	for len(l.due) > 0 && l.due[0].at <= l.clock {
 		ln := heap.Pop(&l.due).(*lane)
 		ln.target.push(ln)
 	}
-	if l.flight < l.workers {
+	if l.flight < l.workers && l.landed < l.backlog && !l.stalled {
 		for range l.ring {
 			t := l.ring[l.turn]
 			l.turn = (l.turn + 1) % len(l.ring)
-			if it := l.take(t, at); it != nil {
-				return start{it.seq, t.name}, true, time.Time{}
+			if it := l.take(t); it != nil {
+				return l.started(it), true, time.Time{}
 			}
 		}
 	}
-	if len(l.due) == 0 {
+	at := int64(never)
+	if len(l.due) > 0 {
+		at = l.due[0].at
+	}
+	for _, t := range l.ring {
+		if _, when := t.free(l.perSink, l.clock); when > l.clock && t.first != nil {
+			at = min(at, when)
+		}
+	}
+	if at == never {
 		return start{}, false, time.Time{}
 	}
-	return start{}, false, time.Unix(0, l.due[0].at)
+	return start{}, false, time.Unix(0, at)
 }
 
 // take starts the message of t whose lane is ready longest, or returns nil.
-func (l *lanes) take(t *target, at int64) *item {
-	if !t.open() || t.flight >= l.perSink {
+func (l *lanes) take(t *target) *item {
+	if ok, _ := t.free(l.perSink, l.clock); !ok {
 		return nil
 	}
 	for ln := t.pop(); ln != nil; ln = t.pop() {
-		it, when := ln.head()
-		if when > at { // an older message with a later time came in while the lane stood ready
+		it, when := ln.head(l.clock)
+		if it == nil || when > l.clock { // things have changed while the lane stood ready
 			l.place(ln)
 			continue
 		}
-		heap.Pop(&ln.waiting)
-		it.state, ln.busy = inFlight, true
-		l.waiting--
-		l.flight++
+		ln.leave(it)
+		it.state = inFlight
+		if !it.tried {
+			ln.hold(false)
+		}
+		ln.flight++
 		t.flight++
+		l.flight++
+		l.waiting--
+		ln.slot = l.clock + int64(ln.rule.Step())
+		l.place(ln)
 		return it
 	}
 	return nil
 }
 
-// Done takes the settled outcome of a message in flight. A late outcome of one that is not in flight is ignored.
-func (l *lanes) Done(o Outcome) {
-	it := l.land(o.Seq)
-	switch {
-	case it == nil:
-		return
-	case o.Delivered || it.dropped:
-		it.state = gone
-		delete(l.items, it.seq)
-		l.place(it.lane)
-	case o.State == Dead:
-		it.state = dead
-		l.dead++
-		l.place(it.lane)
-	default:
-		it.tried, it.nextAt = true, nanos(o.NextAt)
-		l.enter(it, it.lane)
+func (l *lanes) started(it *item) start {
+	s := start{seq: it.seq, sink: it.lane.target.name, key: it.lane.key, rule: it.lane.rule}
+	if it.lane.slot > l.clock {
+		s.slot = time.Unix(0, it.lane.slot)
 	}
+	return s
 }
 
-// Release gives back a message in flight that was not tried after all; it goes again at until.
-func (l *lanes) Release(seq uint64, until time.Time) {
-	it := l.land(seq)
-	if it == nil {
-		return
-	}
-	if it.dropped {
-		it.state = gone
-		delete(l.items, seq)
-		l.place(it.lane)
-		return
-	}
-	it.nextAt = nanos(until)
-	l.enter(it, it.lane)
-}
-
-// land ends the flight of a message and frees its lane; nil when it was not in flight. The caller gives the message its
-// next state and the lane its place.
-func (l *lanes) land(seq uint64) *item {
+// Called says that a message in flight is being sent now and not when it was started, and returns the next slot of its
+// lane, which counts from the call.
+func (l *lanes) Called(seq uint64, now time.Time) time.Time {
 	it := l.items[seq]
 	if it == nil || it.state != inFlight {
-		return nil
+		return time.Time{}
 	}
-	it.lane.busy = false
-	it.lane.target.flight--
-	l.flight--
-	return it
+	ln := it.lane
+	if slot := now.UnixNano() + int64(ln.rule.Step()); slot > ln.slot {
+		ln.slot = slot
+		l.place(ln)
+	}
+	return time.Unix(0, ln.slot)
 }
 
 // Retry lets a dead or waiting message go at once and starts its sink again if that was stopped.
@@ -159,18 +172,29 @@ func (l *lanes) Retry(seq uint64) bool {
 		return false
 	}
 	t := it.lane.target
-	t.stopped = false
+	t.stopped, t.streak = false, 0
 	switch it.state {
 	case dead:
 		l.dead--
 		it.tried, it.nextAt = false, 0
 		l.enter(it, l.lane(t, it.lane.key))
-		l.age.add(it, l.waiting+l.flight)
+		l.age.add(it, l.live())
 	case waiting:
+		l.withdraw(it)
 		it.tried, it.nextAt = false, 0
-		l.place(it.lane)
+		l.enter(it, it.lane)
 	}
 	return true
+}
+
+// withdraw takes a waiting message out of its lane.
+func (l *lanes) withdraw(it *item) {
+	it.lane.leave(it)
+	it.lane.unhold(it)
+	l.waiting--
+	if it.tried {
+		it.lane.give(true)
+	}
 }
 
 // Forget drops a message; one in flight is dropped when it lands.
@@ -186,8 +210,7 @@ func (l *lanes) Forget(seq uint64) {
 	case dead:
 		l.dead--
 	case waiting:
-		heap.Remove(&it.lane.waiting, int(it.index))
-		l.waiting--
+		l.withdraw(it)
 		l.place(it.lane)
 	}
 	it.state = gone
@@ -197,15 +220,45 @@ func (l *lanes) Forget(seq uint64) {
 // Stop lets nothing more go to a sink.
 func (l *lanes) Stop(sink string) { l.target(sink).stopped = true }
 
-// blocked counts the lanes that cannot go on: their first message has failed and is not decided, or their sink is stopped
-// or not configured.
+// SetRule gives a rule to a key, or to all keys that begin like a pattern that ends with an asterisk; nil takes it away.
+// What is in flight stays in flight; a slot to come is counted anew from the last start.
+func (l *lanes) SetRule(pattern string, r *Rule, now time.Time) {
+	l.clock = now.UnixNano()
+	l.rules.set(pattern, r)
+	for _, t := range l.ring {
+		for _, ln := range t.lanes {
+			was := ln.rule
+			if ln.rule = l.rules.of(t.name, ln.key); ln.rule == was {
+				continue
+			}
+			if ln.slot > l.clock {
+				ln.slot += int64(ln.rule.Step() - was.Step())
+			}
+			l.place(ln)
+		}
+	}
+}
+
+// SetSlot says that the next start of a lane is not before at, as a run before this one has booked.
+func (l *lanes) SetSlot(sink, key string, at time.Time) {
+	ln := l.lane(l.target(sink), key)
+	ln.slot = max(ln.slot, nanos(at))
+	l.place(ln)
+}
+
+// blocked counts the lanes that cannot go on as they should: one of their messages has failed and is not decided, or
+// their sink is stopped or not configured.
 func (l *lanes) blocked() int {
 	n := 0
 	for _, t := range l.ring {
 		if t.open() {
 			n += t.blocked
-		} else {
-			n += len(t.lanes)
+			continue
+		}
+		for _, ln := range t.lanes {
+			if !ln.idle() {
+				n++
+			}
 		}
 	}
 	return n
@@ -214,47 +267,39 @@ func (l *lanes) blocked() int {
 // enter makes a message wait in its lane.
 func (l *lanes) enter(it *item, ln *lane) {
 	it.state, it.lane = waiting, ln
-	heap.Push(&ln.waiting, it)
+	ln.queue(it, l.clock)
 	l.waiting++
 	l.place(ln)
 }
 
-// place puts a lane where it belongs after any change of it; an empty one ceases to exist.
+// place puts a lane where it belongs after any change of it; an idle one ceases to exist once its slot has come.
 func (l *lanes) place(ln *lane) {
-	if ln.busy {
+	if ln.stands == inReady { // take looks again
 		return
 	}
-	it, when := ln.head()
-	ln.mark(it != nil && it.tried)
 	if ln.stands == inDue {
 		heap.Remove(&l.due, int(ln.index))
 		ln.stands = nowhere
 	}
-	switch {
-	case it == nil:
-		ln.stands = nowhere // pop passes it over
-		if ln.target.lanes[ln.key] == ln {
+	it, when := ln.head(l.clock)
+	if ln.idle() {
+		if ln.slot <= l.clock {
 			delete(ln.target.lanes, ln.key)
+			return
 		}
-	case ln.stands == inReady: // take looks at the time again
-	case when == 0:
+		when = ln.slot
+	}
+	switch {
+	case it != nil && when <= l.clock:
 		ln.target.push(ln)
-	default:
+	case when != never:
 		ln.at, ln.stands = when, inDue
 		heap.Push(&l.due, ln)
 	}
 }
 
-// mark counts the lane as blocked or not.
-func (l *lane) mark(blocked bool) {
-	if blocked && !l.blocked {
-		l.target.blocked++
-	}
-	if !blocked && l.blocked {
-		l.target.blocked--
-	}
-	l.blocked = blocked
-}
+// idle tells whether a lane has nothing to do.
+func (l *lane) idle() bool { return l.open == 0 && l.waiting() == 0 }
 
 func (l *lanes) target(name string) *target {
 	t := l.targets[name]
@@ -269,7 +314,7 @@ func (l *lanes) target(name string) *target {
 func (l *lanes) lane(t *target, key string) *lane {
 	ln := t.lanes[key]
 	if ln == nil {
-		ln = &lane{target: t, key: strings.Clone(key)} // the caller's key may be part of a large text
+		ln = &lane{target: t, key: strings.Clone(key), rule: l.rules.of(t.name, key)} // the caller's key may be part of a large text
 		t.lanes[ln.key] = ln
 	}
 	return ln

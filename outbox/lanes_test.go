@@ -28,6 +28,10 @@ type slow struct {
 	msgs    []*slowMsg
 	stopped map[string]bool
 	starts  map[string]int // per sink
+	streak  map[string]int // failures of a sink in a row
+	shut    map[string]time.Time
+	rules   map[string]Rule
+	begun   map[string][]time.Time // starts of a lane since its rule is what it is
 }
 
 type slowMsg struct {
@@ -35,6 +39,7 @@ type slowMsg struct {
 	phase  phase
 	tried  bool
 	drop   bool
+	landed bool
 	openAt int // starts of the sink when its lane was first seen able to go; -1 = not able
 }
 
@@ -56,41 +61,101 @@ func (s *slow) all(p phase) (list []*slowMsg) {
 	return list
 }
 
-// head says whether m is the first of its lane with nothing of the lane in flight and its sink open.
-func (s *slow) head(m *slowMsg) bool {
-	if m.phase != waiting || s.stopped[m.Sink] || m.Sink == "stranger" {
+// undecided says whether m holds a place of its lane.
+func (m *slowMsg) undecided() bool { return m.phase == inFlight || m.phase == waiting && m.tried }
+
+// lane gives the messages of m's lane, itself included, that are neither gone nor dead.
+func (s *slow) lane(m *slowMsg) (list []*slowMsg) {
+	for _, o := range s.msgs {
+		if o.Sink == m.Sink && o.Key == m.Key && (o.phase == waiting || o.phase == inFlight) {
+			list = append(list, o)
+		}
+	}
+	return list
+}
+
+// soonest is when m could go if nothing else happened in its lane; false when only an event can help.
+func (s *slow) soonest(m *slowMsg) (at time.Time, ok bool) {
+	r := s.rules[m.Key]
+	if m.phase != waiting || s.stopped[m.Sink] || m.Sink == "stranger" || r.Paused {
+		return at, false
+	}
+	open, flight := 0, 0
+	for _, o := range s.lane(m) {
+		if o.undecided() {
+			open++
+		}
+		if o.phase == inFlight {
+			flight++
+		}
+	}
+	if n := max(r.Concurrency, 1); m.tried && flight >= n || !m.tried && open >= n {
+		return at, false
+	}
+	at = m.NextAt
+	if begun := s.begun[m.Sink+m.Key]; len(begun) > 0 && r.Interval > 0 {
+		if slot := begun[len(begun)-1].Add(r.Step()); slot.After(at) {
+			at = slot
+		}
+	}
+	return at, true
+}
+
+// can says whether m may go now as far as its lane is concerned: the first of those that failed, else the first.
+func (s *slow) can(m *slowMsg, now time.Time) bool {
+	if at, ok := s.soonest(m); !ok || at.After(now) {
 		return false
 	}
-	for _, o := range s.msgs {
-		if o.Sink == m.Sink && o.Key == m.Key && (o.phase == inFlight || (o.phase == waiting && o.Seq < m.Seq)) {
+	for _, o := range s.lane(m) {
+		if at, ok := s.soonest(o); !ok || at.After(now) || o == m {
+			continue
+		}
+		if o.tried && !m.tried || o.tried == m.tried && o.Seq < m.Seq {
 			return false
 		}
 	}
 	return true
 }
 
+// ill says whether a sink has only failed lately.
+func (s *slow) ill(sink string) bool { return s.streak[sink] >= longStreak }
+
+func (s *slow) perSink(sink string) int {
+	if s.ill(sink) {
+		return 1
+	}
+	return gamePerSink
+}
+
+// flight counts the calls under way to a sink ("" = to all).
 func (s *slow) flight(sink string) (n int) {
 	for _, m := range s.all(inFlight) {
-		if m.Sink == sink {
+		if !m.landed && (sink == "" || m.Sink == sink) {
 			n++
 		}
 	}
 	return n
 }
 
+// told notes whether a call reached its sink.
+func (s *slow) told(sink string, down bool, looked time.Time) {
+	s.streak[sink]++
+	s.shut[sink] = looked.Add(shutPause)
+	if !down {
+		s.streak[sink] = 0
+	}
+}
+
+// full says whether nothing may start.
+func (s *slow) full() bool {
+	return s.flight("") >= gameWorkers || len(s.all(inFlight))-s.flight("") >= gameBacklog
+}
+
 func (s *slow) blocked() int {
 	lanes := map[string]bool{}
 	for _, m := range s.msgs {
-		if m.phase != waiting && m.phase != inFlight {
-			continue
-		}
-		first := true
-		for _, o := range s.msgs {
-			if o.Sink == m.Sink && o.Key == m.Key && (o.phase == inFlight || (m.phase != inFlight && o.phase == waiting && o.Seq < m.Seq)) && o != m {
-				first = false
-			}
-		}
-		if s.stopped[m.Sink] || m.Sink == "stranger" || (first && m.tried) {
+		live := m.phase == waiting || m.phase == inFlight
+		if live && (m.tried || s.stopped[m.Sink] || m.Sink == "stranger") {
 			lanes[m.Sink+" "+m.Key] = true
 		}
 	}
@@ -99,27 +164,35 @@ func (s *slow) blocked() int {
 
 // game plays one script on both.
 type game struct {
-	t    *testing.T
-	s    *script
-	l    *lanes
-	ref  *slow
-	now  time.Time
-	seq  uint64
-	held []Message // written, but offered later: they come out of order
+	t   *testing.T
+	s   *script
+	l   *lanes
+	ref *slow
+	now time.Time
+	seq uint64
+
+	looked time.Time // time of the last Next
+	held   []Message // written, but offered later: they come out of order
 }
 
 const (
 	gameWorkers = 4
 	gamePerSink = 3
+	gameBacklog = 2
 )
 
 func play(t *testing.T, data []byte) {
 	data = data[:min(len(data), 800)] // the reference takes time with the cube of the length
 	g := &game{t: t, s: &script{data}, now: epoch}
 	g.l = newLanes(gameWorkers, gamePerSink, []string{"a", "b"})
-	g.ref = &slow{stopped: map[string]bool{}, starts: map[string]int{}}
+	g.l.backlog = gameBacklog
+	g.ref = &slow{stopped: map[string]bool{}, starts: map[string]int{}, streak: map[string]int{}, shut: map[string]time.Time{}, rules: map[string]Rule{}, begun: map[string][]time.Time{}}
+	g.rule("k", Rule{})
+	g.rule("l", Rule{Concurrency: 2})
+	g.rule("m", Rule{Interval: 2 * time.Second})
+	g.rule("n", Rule{Interval: 3 * time.Second, Concurrency: 2})
 	for g.s.more() {
-		switch g.s.pick(10) {
+		switch g.s.pick(12) {
 		case 0, 1:
 			g.add()
 		case 2, 3, 4:
@@ -132,10 +205,37 @@ func play(t *testing.T, data []byte) {
 			g.staff()
 		case 9:
 			g.release()
+		case 10:
+			if g.s.pick(4) == 0 {
+				g.rule(string(rune('k'+g.s.pick(4))), Rule{
+					Interval: time.Duration(g.s.pick(3)) * time.Second, Concurrency: g.s.pick(4), Paused: g.s.pick(5) == 0,
+				})
+			}
+		case 11:
+			g.touchDown()
 		}
 		g.agree()
 	}
 	g.finish()
+}
+
+// rule gives the lanes of a key a rule. What began before counts for the first step under the new one, as promised.
+func (g *game) rule(key string, r Rule) {
+	was := g.ref.rules[key]
+	g.ref.rules[key] = r
+	g.l.SetRule(key, &r, g.now)
+	for _, sink := range []string{"a", "b", "stranger"} {
+		begun := g.ref.begun[sink+key]
+		if len(begun) == 0 {
+			continue
+		}
+		last := begun[len(begun)-1]
+		if !last.Add(was.Step()).After(g.now) {
+			delete(g.ref.begun, sink+key) // a slot that has come stays
+			continue
+		}
+		g.ref.begun[sink+key] = []time.Time{last}
+	}
 }
 
 func (g *game) add() {
@@ -146,7 +246,7 @@ func (g *game) add() {
 	}
 	switch g.s.pick(8) {
 	case 0:
-		m.NextAt, m.Attempts = g.now.Add(time.Duration(g.s.pick(5))*time.Second), 1
+		m.NextAt, m.Attempts = g.now.Add(time.Duration(g.s.pick(5))*time.Second), g.s.pick(2)
 	case 1:
 		m.State = Dead
 	case 2:
@@ -179,7 +279,7 @@ func (g *game) next() bool {
 	ref := g.ref
 	keys := map[string]int{}
 	for _, m := range ref.msgs {
-		if !ref.head(m) || m.NextAt.After(g.now) {
+		if !ref.can(m, g.now) {
 			m.openAt = -1
 			continue
 		}
@@ -188,6 +288,7 @@ func (g *game) next() bool {
 			m.openAt = ref.starts[m.Sink]
 		}
 	}
+	g.looked = g.now
 	s, ok, again := g.l.Next(g.now)
 	if !ok {
 		g.none(again)
@@ -195,11 +296,9 @@ func (g *game) next() bool {
 	}
 	m := ref.find(s.seq)
 	switch {
-	case !ref.head(m):
-		g.t.Fatalf("message %d went, but it is not the first of its lane, or its lane is busy, or its sink closed", s.seq)
-	case m.NextAt.After(g.now):
-		g.t.Fatalf("message %d went %s early", s.seq, m.NextAt.Sub(g.now))
-	case len(ref.all(inFlight)) >= gameWorkers || ref.flight(m.Sink) >= gamePerSink:
+	case !ref.can(m, g.now):
+		g.t.Fatalf("message %d went, but its lane is full, or too early, or has another to go first, or its sink is closed", s.seq)
+	case ref.full() || ref.flight(m.Sink) >= ref.perSink(m.Sink) || ref.ill(m.Sink) && ref.shut[m.Sink].After(g.now):
 		g.t.Fatalf("message %d went over a limit", s.seq)
 	}
 	const lanesPerSink = 4
@@ -207,25 +306,53 @@ func (g *game) next() bool {
 		g.t.Fatalf("lane %s of %s was passed over %d times", m.Key, m.Sink, passed)
 	}
 	ref.starts[m.Sink]++
-	m.phase, m.openAt = inFlight, -1
+	m.phase, m.openAt, m.landed = inFlight, -1, false
+	g.began(m, s)
 	return true
+}
+
+// began notes a start and counts those of its lane in the interval that ends with it.
+func (g *game) began(m *slowMsg, s start) {
+	r, lane := g.ref.rules[m.Key], m.Sink+m.Key
+	begun := append(g.ref.begun[lane], g.now)
+	g.ref.begun[lane] = begun
+	n := 0
+	for _, at := range begun {
+		if r.Interval > 0 && at.After(g.now.Add(-r.Interval)) {
+			n++
+		}
+	}
+	if n > max(r.Concurrency, 1) {
+		g.t.Fatalf("lane %s of %s began %d in %s", m.Key, m.Sink, n, r.Interval)
+	}
+	want := time.Time{}
+	if r.Interval > 0 {
+		want = g.now.Add(r.Step())
+	}
+	if !s.slot.Equal(want) {
+		g.t.Fatalf("the next slot of %s is %v, want %v", m.Key, s.slot, want)
+	}
 }
 
 // none checks that really nothing could go, and that the time to look again is not too late.
 func (g *game) none(again time.Time) {
-	if len(g.ref.all(inFlight)) >= gameWorkers {
+	if g.ref.full() {
 		return
 	}
 	var soonest time.Time
 	for _, m := range g.ref.msgs {
-		if !g.ref.head(m) || g.ref.flight(m.Sink) >= gamePerSink {
+		at, ok := g.ref.soonest(m)
+		if !ok || g.ref.flight(m.Sink) >= g.ref.perSink(m.Sink) {
 			continue
 		}
-		if !m.NextAt.After(g.now) {
+		if shut := g.ref.shut[m.Sink]; g.ref.ill(m.Sink) && shut.After(at) {
+			at = shut
+		}
+		if !at.After(g.now) {
 			g.t.Fatalf("message %d could go, but nothing went", m.Seq)
 		}
-		if soonest.IsZero() || m.NextAt.Before(soonest) {
-			soonest = m.NextAt
+		if soonest.IsZero() || at.Before(soonest) {
+			soonest = at
 		}
 	}
 	if !soonest.IsZero() && (again.IsZero() || again.After(soonest)) {
@@ -244,12 +371,18 @@ func (g *game) land() {
 	}
 	m := flying[g.s.pick(len(flying))]
 	o := Outcome{Seq: m.Seq, State: Waiting}
+	defer func() {
+		if !m.landed {
+			g.ref.told(m.Sink, o.Down, g.looked)
+		}
+	}()
 	switch g.s.pick(6) {
 	case 0, 1, 2:
 		o.Delivered, m.phase = true, gone
 	case 3, 4:
 		o.NextAt = g.now.Add(time.Duration(g.s.pick(4)) * time.Second)
 		m.phase, m.NextAt, m.tried = waiting, o.NextAt, true
+		o.Down = g.s.pick(3) > 0
 	case 5:
 		o.State, m.phase = Dead, dead
 		if g.s.pick(4) == 0 {
@@ -263,10 +396,26 @@ func (g *game) land() {
 	g.l.Done(o)
 }
 
+// touchDown ends a call; its outcome comes later, or never.
+func (g *game) touchDown() {
+	flying := g.ref.all(inFlight)
+	if len(flying) == 0 {
+		g.l.Landed(Outcome{Seq: uint64(g.s.pick(8)), Down: true}) // must change nothing
+		return
+	}
+	m := flying[g.s.pick(len(flying))]
+	o := Outcome{Seq: m.Seq, Down: g.s.pick(3) == 0}
+	g.l.Landed(o)
+	if !m.landed {
+		m.landed = true
+		g.ref.told(m.Sink, o.Down, g.looked)
+	}
+}
+
 func (g *game) release() {
 	if flying := g.ref.all(inFlight); len(flying) > 0 {
 		m := flying[g.s.pick(len(flying))]
-		m.phase, m.NextAt = waiting, g.now.Add(time.Second)
+		m.phase, m.NextAt, m.tried = waiting, g.now.Add(time.Second), true
 		if m.drop {
 			m.phase = gone
 		}
@@ -293,6 +442,7 @@ func (g *game) staff() {
 	}
 	if m.phase != gone {
 		g.ref.stopped[m.Sink] = false
+		g.ref.streak[m.Sink] = 0
 	}
 	if m.phase == dead || m.phase == waiting {
 		m.phase, m.NextAt, m.tried = waiting, time.Time{}, false
@@ -308,15 +458,21 @@ func (g *game) agree() {
 			oldest = at
 		}
 	}
-	got := fmt.Sprint(g.l.waiting, g.l.flight, g.l.dead, g.l.blocked(), len(g.l.items), g.l.age.oldest())
-	want := fmt.Sprint(len(g.ref.all(waiting)), len(g.ref.all(inFlight)), len(g.ref.all(dead)), g.ref.blocked(), len(live)+len(g.ref.all(dead)), oldest)
+	got := fmt.Sprint(g.l.waiting, g.l.flight, g.l.landed, g.l.dead, g.l.blocked(), len(g.l.items), g.l.age.oldest())
+	flight := g.ref.flight("")
+	want := fmt.Sprint(len(g.ref.all(waiting)), flight, len(g.ref.all(inFlight))-flight, len(g.ref.all(dead)), g.ref.blocked(), len(live)+len(g.ref.all(dead)), oldest)
 	if got != want {
-		g.t.Fatalf("waiting, in flight, dead, blocked, known, oldest: got %s, want %s", got, want)
+		g.t.Fatalf("waiting, in flight, landed, dead, blocked, known, oldest: got %s, want %s", got, want)
 	}
 }
 
 // finish delivers all that can be, and sees that nothing is left behind.
 func (g *game) finish() {
+	for _, key := range []string{"k", "l", "m", "n"} {
+		r := g.ref.rules[key]
+		r.Paused = false
+		g.rule(key, r)
+	}
 	quiet := g.now.Add(10 * time.Second) // no pause of the game is longer
 	for range 10 * (len(g.ref.msgs) + 1) {
 		went := false
@@ -326,6 +482,9 @@ func (g *game) finish() {
 		for _, m := range g.ref.all(inFlight) {
 			went = true
 			m.phase = gone
+			if !m.landed {
+				g.ref.streak[m.Sink] = 0
+			}
 			g.l.Done(Outcome{Seq: m.Seq, Delivered: true})
 		}
 		if !went && g.now.After(quiet) {

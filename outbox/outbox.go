@@ -2,17 +2,17 @@
 //
 // Its job: a message was written by the sale in the same transaction as its cause; after the commit the store hands it
 // to the [Relay], and the relay delivers it to its sink. A lane is a sink and a key. Lanes are independent of each other;
-// inside a lane one message is delivered at a time, in the order of Seq.
+// inside a lane messages start in the order of Seq, as its [Rule] lets them: one at a time, and at no pace, without one.
 //
-// Its invariants: every message is waiting, in flight, delivered or dead, and in exactly one of these. No two messages of
-// one lane are in flight together, and none starts before the outcome of its predecessor is settled in the [Book], so a
-// receiver sees the first copies of a lane's messages in order, however often the process dies. A message is delivered at
+// Its invariants: every message is waiting, in flight, delivered or dead, and in exactly one of these. A lane never has
+// more undecided messages than its rule allows, and one is decided when its outcome is settled in the [Book], so a
+// receiver sees the first copies of a lane of one at a time in order, however often the process dies. Starts of a lane with
+// a pace are booked on disk before their calls, so that no process that comes after is too early. A message is delivered at
 // least once, always with the same id and the same bytes. A failing message holds up its own lane only; a dead one lets
 // the next of its lane go on.
 //
 // What it does not do: it does not store (that is the Book), it does not speak any protocol (that is a [Sink]), it does
-// not deliver exactly once (a receiver drops copies by id), and it keeps no order between lanes. Intervals and more than
-// one in flight per lane are not here yet; lane.head is the place where they belong.
+// not deliver exactly once (a receiver drops copies by id), and it keeps no order between lanes.
 package outbox
 
 import (
@@ -33,6 +33,10 @@ type State string
 const (
 	Waiting State = "WAITING" // to be delivered, perhaps after some failures
 	Dead    State = "DEAD"    // given up; staff may retry or drop it
+
+	// Of tasks alone, whose rows are kept for a while; NextAt is when they ended.
+	Done      State = "DONE"
+	Cancelled State = "CANCELLED"
 )
 
 // maxReason is how much of a receiver's answer is kept, in bytes.
@@ -51,6 +55,7 @@ type Message struct {
 	Attempts  int       // deliveries tried so far
 	NextAt    time.Time // not before; zero = at once
 	LastError string    // what the last attempt met, at most 500 bytes, no secrets
+	Held      bool      // not stored: until NextAt it counts as undecided, since a call may still run that nobody waits for
 }
 
 // Envelope builds the outgoing document {"id","topic","key","createdAt","data"}; createdAt is RFC 3339 in UTC with
@@ -76,8 +81,8 @@ func Envelope(id, topic, key string, at time.Time, data any) ([]byte, error) {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }
 
-// Outcome is what one attempt came to. Delivered: the row goes away. Otherwise Attempts, NextAt, LastError and State
-// replace those of the row.
+// Outcome is what one attempt came to. Delivered: the row goes away, unless its sink keeps what was done; LastError is
+// then what the receiver said. Otherwise Attempts, NextAt, LastError and State replace those of the row.
 type Outcome struct {
 	Seq       uint64
 	Delivered bool
@@ -85,15 +90,19 @@ type Outcome struct {
 	NextAt    time.Time
 	LastError string
 	State     State
+	Keep      bool // delivered or dropped, the row is kept as one that ended, see State
+	Down      bool // not stored: the receiver was not reached, see Failure
 }
 
-// Book is the durable side of the outbox; the store implements it. Both methods are called from many goroutines.
+// Book is the durable side of the outbox; the store implements it. Its methods are called from many goroutines.
 type Book interface {
 	// Load returns the whole row with its body, or false when there is none (delivered, or dropped by staff).
 	Load(seq uint64) (Message, bool, error)
 	// Settle stores all outcomes in one transaction; outcomes of rows that are gone are skipped, they are no error.
 	// An error means that nothing is settled: the relay keeps the outcomes, does not deliver again, and tries later.
 	Settle([]Outcome) error
+	// Begin stores the next slots of lanes in one transaction. A slot that has passed may be forgotten.
+	Begin([]Slot) error
 }
 
 // Sink delivers one message. Nil means that the receiver has it; any error means that it is to be tried again, a
@@ -103,11 +112,19 @@ type Sink interface {
 	Deliver(ctx context.Context, m Message) error
 }
 
+// Caller is a Sink whose receivers' answers are kept. It is called in place of Deliver.
+type Caller interface {
+	// Call is Deliver, and gives what the receiver said to a message that it took.
+	Call(ctx context.Context, m Message) (answer string, err error)
+}
+
 // Failure is an error with what the receiver said.
 type Failure struct {
 	Reason     string        // for staff; no secrets
 	RetryAfter time.Duration // not before this; 0 = nothing said
 	Gone       bool          // the receiver wants no more, ever (HTTP 410): this sink is stopped
+	Final      bool          // another try would not help: this message is dead, its sink goes on
+	Down       bool          // the receiver was not reached or did not answer: others should wait until it does
 }
 
 // Error returns the reason.
@@ -122,7 +139,7 @@ func failureOf(err error) Failure {
 		f = *p
 	case errors.As(err, &f):
 	case errors.Is(err, context.DeadlineExceeded):
-		f.Reason = "no answer in time"
+		f.Reason, f.Down = "no answer in time", true
 	default:
 		f.Reason = err.Error()
 	}

@@ -60,7 +60,7 @@ func TestAnyErrorOfASinkIsReadAsAFailure(t *testing.T) {
 		{Failure{Reason: "b", RetryAfter: 5}, Failure{Reason: "b", RetryAfter: 5}},
 		{fmt.Errorf("x: %w", &Failure{Reason: "c"}), Failure{Reason: "c"}},
 		{errors.New("plain"), Failure{Reason: "plain"}},
-		{fmt.Errorf("x: %w", context.DeadlineExceeded), Failure{Reason: "no answer in time"}},
+		{fmt.Errorf("x: %w", context.DeadlineExceeded), Failure{Reason: "no answer in time", Down: true}},
 	} {
 		if got := failureOf(c.err); got != c.want {
 			t.Errorf("%v: got %+v, want %+v", c.err, got, c.want)

@@ -21,9 +21,10 @@ type Config struct {
 	PerSink int             // attempts at a time per sink, so that a dead target does not use up all workers; default 16
 	Timeout time.Duration   // of one attempt; default DefaultTimeout (Standard Webhooks asks for 15 to 30 s)
 	Now     func() time.Time
-	Rand    func() float64 // in [0, 1), for jitter; called from many goroutines
-	Log     *slog.Logger   // default: says nothing
-	MaxAge  time.Duration  // patience: a message that fails at this age, after 7 tries at least, is dead; default 72 h
+	Rand    func() float64  // in [0, 1), for jitter; called from many goroutines
+	Log     *slog.Logger    // default: says nothing
+	Rules   map[string]Rule // of lanes that no rule of a key or pattern fits, by sink
+	MaxAge  time.Duration   // patience: a message that fails at this age, after 7 tries at least, is dead; default 72 h
 }
 
 func (c *Config) defaults() {
@@ -56,15 +57,18 @@ func (c *Config) defaults() {
 type Relay struct {
 	cfg     Config
 	wake    chan struct{}  // there may be something to start; holds one
+	starts  chan start     // of lanes with a pace, to be booked; never full
 	results chan Outcome   // from attempts to the settler; never full
 	tries   sync.WaitGroup // attempts and look-ups that run
 
 	mu        sync.Mutex
 	lanes     *lanes
 	lookups   []uint64 // retried by staff, but not known here
+	paced     []start  // of lanes with a pace, found by a worker
 	strangers map[string]bool
 	delivered uint64
 	failed    uint64
+	cutOff    int // attempts that Run cut off
 	unsettled int // outcomes that Run had to leave unsettled
 }
 
@@ -75,13 +79,19 @@ func NewRelay(cfg Config) *Relay {
 	}
 	cfg.defaults()
 	names := slices.Sorted(maps.Keys(cfg.Sinks))
-	return &Relay{
+	r := &Relay{
 		cfg:       cfg,
 		wake:      make(chan struct{}, 1),
-		results:   make(chan Outcome, cfg.Workers),
+		starts:    make(chan start, cfg.Workers),
+		results:   make(chan Outcome, cfg.Workers+maxBacklog),
 		lanes:     newLanes(cfg.Workers, cfg.PerSink, names),
 		strangers: map[string]bool{},
 	}
+	r.lanes.rules.sinks = map[string]*Rule{}
+	for sink, rule := range cfg.Rules {
+		r.lanes.rules.sinks[sink] = &rule
+	}
+	return r
 }
 
 // Offer takes in messages that are committed: after each commit, and all pending ones at start (dead ones too if
@@ -136,6 +146,7 @@ type Stats struct {
 	InFlight     int           // messages that are being delivered or settled
 	Dead         int           // messages given up, as far as they were offered or died here
 	BlockedLanes int           // lanes whose first message has failed and is not decided, or whose sink is stopped or unknown
+	PausedLanes  int           // lanes with messages whose rule lets nothing start
 	Delivered    uint64        // since the start; settled only
 	Failed       uint64        // failed attempts since the start; settled only
 	Oldest       time.Duration // age, by Config.Now, of the oldest message that waits or is in flight; 0 if there is none
@@ -146,13 +157,21 @@ func (r *Relay) Stats() Stats {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	s := Stats{
-		Waiting: r.lanes.waiting, InFlight: r.lanes.flight, Dead: r.lanes.dead,
-		BlockedLanes: r.lanes.blocked(), Delivered: r.delivered, Failed: r.failed,
+		Waiting: r.lanes.waiting, InFlight: r.lanes.flight + r.lanes.landed, Dead: r.lanes.dead,
+		BlockedLanes: r.lanes.blocked(), PausedLanes: r.lanes.paused(), Delivered: r.delivered, Failed: r.failed,
 	}
 	if at := r.lanes.age.oldest(); at != 0 {
 		s.Oldest = max(0, r.cfg.Now().Sub(time.Unix(0, at)))
 	}
 	return s
+}
+
+// CutOff counts the attempts that Run cut off at its end. Their receivers may still be busy with them, for up to
+// DefaultTimeout, as after a kill.
+func (r *Relay) CutOff() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.cutOff
 }
 
 // nudge makes the run loop look again. The change it tells of is made before, so no wake-up can be lost: either the loop

@@ -344,7 +344,7 @@ func TestNoWakeUpIsLost(t *testing.T) { // B72; real clock, real goroutines, bes
 	deadline := time.NewTimer(30 * time.Second)
 	defer deadline.Stop()
 	r.Offer(book.commit("s", "k"))
-	for range 20_000 { // B is offered while A, of the same key, is anywhere around its end
+	for range 100_000 { // B is offered while A, of the same key, is anywhere around its end
 		next := book.commit("s", "k")
 		for range rand.IntN(200) {
 			_ = r.Stats()

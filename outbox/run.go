@@ -9,13 +9,14 @@ import (
 )
 
 const (
-	graceTries  = 3 * time.Second        // at the end, attempts may go on for this long; then they are cut off
-	graceSettle = 2 * time.Second        // then outcomes may be settled for this long
-	graceLast   = time.Second            // then Run returns whatever hangs
-	longestNap  = time.Minute            // timers do not see a clock that was set or a machine that slept
-	loadPause   = time.Second            // after the Book failed to load a row
-	settleFirst = 100 * time.Millisecond // after the Book failed to settle; doubles ...
-	settleMost  = 5 * time.Second        // ... up to this
+	graceTries    = 3 * time.Second        // at the end, attempts may go on for this long; then they are cut off
+	graceSettle   = 2 * time.Second        // then outcomes may be settled for this long
+	graceLast     = time.Second            // then Run returns whatever hangs
+	longestNap    = time.Minute            // timers do not see a clock that was set or a machine that slept
+	deadlineSlack = time.Second            // a first attempt may be this much late
+	loadPause     = time.Second            // after the Book failed to load a row
+	settleFirst   = 100 * time.Millisecond // after the Book failed to settle; doubles ...
+	settleMost    = 5 * time.Second        // ... up to this
 )
 
 // Run delivers until ctx ends. It then starts nothing more, gives the attempts in flight 3 s to end, cuts them off,
@@ -33,8 +34,15 @@ func (r *Relay) Run(ctx context.Context) error {
 		defer close(settled)
 		r.settle(settling)
 	}()
-	r.dispatch(ctx, tries)
+	begun := make(chan struct{})
 	go func() {
+		defer close(begun)
+		r.begin(ctx, tries)
+	}()
+	r.dispatch(ctx, tries)
+	close(r.starts)
+	go func() {
+		<-begun
 		r.tries.Wait()
 		close(r.results)
 	}()
@@ -68,7 +76,7 @@ func (r *Relay) dispatch(ctx, tries context.Context) {
 	nap := time.NewTimer(longestNap)
 	defer nap.Stop()
 	for ctx.Err() == nil {
-		again := r.startAll(tries)
+		again := r.startAll(ctx, tries)
 		var due <-chan time.Time
 		if !again.IsZero() {
 			nap.Reset(min(again.Sub(r.cfg.Now()), longestNap))
@@ -83,13 +91,16 @@ func (r *Relay) dispatch(ctx, tries context.Context) {
 }
 
 // startAll starts every message that may go now and returns when to look again, zero for not before a nudge.
-func (r *Relay) startAll(tries context.Context) time.Time {
+func (r *Relay) startAll(ctx, tries context.Context) time.Time {
 	r.mu.Lock()
-	lookups := r.lookups
-	r.lookups = nil
+	lookups, paced := r.lookups, r.paced
+	r.lookups, r.paced = nil, nil
 	r.mu.Unlock()
 	if len(lookups) > 0 {
 		r.tries.Go(func() { r.lookUp(lookups) })
+	}
+	for _, s := range paced {
+		r.starts <- s
 	}
 	for {
 		r.mu.Lock()
@@ -98,8 +109,41 @@ func (r *Relay) startAll(tries context.Context) time.Time {
 		if !ok {
 			return again
 		}
-		r.tries.Go(func() { r.attempt(tries, s) })
+		if s.slot.IsZero() {
+			r.tries.Go(func() { r.work(ctx, tries, s) })
+		} else {
+			r.starts <- s
+		}
 	}
+}
+
+// work makes an attempt, and goes on with the next message that may go, as long as there is one.
+func (r *Relay) work(ctx, tries context.Context, s start) {
+	for more := true; more; {
+		o, tried := r.attempt(tries, s)
+		s, more = r.next(ctx, o, tried)
+		if tried {
+			r.results <- o
+		}
+	}
+	r.nudge()
+}
+
+// next books the end of an attempt and takes the next message; those of lanes with a pace it leaves to the run loop.
+func (r *Relay) next(ctx context.Context, o Outcome, tried bool) (s start, more bool) {
+	now := r.cfg.Now()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if tried {
+		r.lanes.Landed(o)
+	}
+	for ctx.Err() == nil {
+		if s, more, _ = r.lanes.Next(now); !more || s.slot.IsZero() {
+			return s, more
+		}
+		r.paced = append(r.paced, s)
+	}
+	return s, false
 }
 
 // lookUp offers messages of which only the number is known.
@@ -116,42 +160,59 @@ func (r *Relay) lookUp(seqs []uint64) {
 	}
 }
 
-// attempt makes one delivery and hands its outcome to the settler.
-func (r *Relay) attempt(tries context.Context, s start) {
-	m, found, err := r.cfg.Book.Load(s.seq)
+// load reads the message of a start. Without one, there is nothing to be called: either all is said, or the outcome is to
+// be settled.
+func (r *Relay) load(s start) (m *Message, o Outcome, tried bool) {
+	row, found, err := r.cfg.Book.Load(s.seq)
 	switch {
 	case err != nil:
 		r.cfg.Log.Error("a message cannot be loaded", "seq", s.seq, "error", err)
 		r.land(func() { r.lanes.Release(s.seq, r.cfg.Now().Add(loadPause)) })
-		return
+		return nil, o, false
 	case !found:
 		r.land(func() { r.lanes.Done(Outcome{Seq: s.seq, Delivered: true}) })
-		return
-	case m.State == Dead:
+		return nil, o, false
+	case row.State == Dead:
 		r.land(func() { r.lanes.Done(Outcome{Seq: s.seq, State: Dead}) })
-		return
+		return nil, o, false
 	}
-	err = r.deliver(tries, s.sink, m)
+	if late := r.cfg.Now().Sub(row.CreatedAt); row.Attempts == 0 && s.rule.exhausted(0, late-deadlineSlack) {
+		o = Outcome{Seq: s.seq, State: Dead, LastError: "its deadline passed before its turn came"}
+		r.tell(row, o, s.sink)
+		return nil, o, true
+	}
+	return &row, o, false
+}
+
+// attempt makes one delivery; false when it came to nothing that must be settled.
+func (r *Relay) attempt(tries context.Context, s start) (o Outcome, tried bool) {
+	if s.message == nil {
+		if s.message, o, tried = r.load(s); s.message == nil {
+			return o, tried
+		}
+	}
+	m := *s.message
+	answer, err := r.deliver(tries, s.sink, m)
 	if err == nil {
-		r.results <- Outcome{Seq: m.Seq, Delivered: true, Attempts: m.Attempts + 1}
-		return
+		_, keeps := r.cfg.Sinks[s.sink].(Caller)
+		return Outcome{Seq: m.Seq, Delivered: true, Attempts: m.Attempts + 1, LastError: Clip(answer), Keep: keeps}, true
 	}
-	if tries.Err() != nil { // cut off by us: it is not the receiver's failure, and the receiver may go on with it
-		r.results <- Outcome{Seq: m.Seq, Attempts: m.Attempts, NextAt: r.cfg.Now().Add(r.cfg.Timeout), LastError: m.LastError, State: Waiting}
-		return
+	if tries.Err() != nil { // cut off by us: nobody knows whether it arrived, it is not the receiver's failure
+		r.land(func() { r.cutOff++; r.lanes.Release(m.Seq, m.NextAt) })
+		return o, false
 	}
 	f := failureOf(err)
-	o := judge(m, f, r.cfg.Now(), r.cfg.MaxAge, r.cfg.Rand())
+	o = judge(m, f, s.rule, r.cfg.Now(), r.cfg.MaxAge, r.cfg.Rand())
 	if f.Gone {
 		r.land(func() { r.lanes.Stop(s.sink) })
 		r.cfg.Log.Error("410: the sink wants no more; its messages wait until a restart or until staff retry one", "sink", r.nameOf(s.sink))
 	}
 	r.tell(m, o, s.sink)
-	r.results <- o
+	return o, true
 }
 
 // deliver calls the sink with a time limit. A sink that panics has failed; the sale must not end for it.
-func (r *Relay) deliver(tries context.Context, sink string, m Message) (err error) {
+func (r *Relay) deliver(tries context.Context, sink string, m Message) (answer string, err error) {
 	ctx, cancel := context.WithTimeout(tries, r.cfg.Timeout)
 	defer cancel()
 	defer func() {
@@ -160,7 +221,10 @@ func (r *Relay) deliver(tries context.Context, sink string, m Message) (err erro
 			err = &Failure{Reason: "fault in the sink"}
 		}
 	}()
-	return r.cfg.Sinks[sink].Deliver(ctx, m)
+	if c, ok := r.cfg.Sinks[sink].(Caller); ok {
+		return c.Call(ctx, m)
+	}
+	return "", r.cfg.Sinks[sink].Deliver(ctx, m)
 }
 
 // tell logs a failure: the first and the last of a message where everybody looks, those between for who asks.
@@ -192,6 +256,7 @@ func (r *Relay) settle(ctx context.Context) {
 				break
 			}
 			r.cfg.Log.Error("outcomes cannot be settled, trying again", "outcomes", len(batch), "error", err)
+			r.land(func() { r.lanes.stalled = true })
 			pause := time.NewTimer(wait)
 			select {
 			case <-ctx.Done():
@@ -225,6 +290,7 @@ func (r *Relay) collect(batch []Outcome) []Outcome {
 
 // book takes settled outcomes into the lanes and the counters. The caller holds r.mu.
 func (r *Relay) book(batch []Outcome) {
+	r.lanes.stalled = false
 	for _, o := range batch {
 		if o.Delivered {
 			r.delivered++

@@ -67,7 +67,50 @@ func (i *Inspection) Message(m outbox.Message) {
 		i.Add("I10", "message %s is to be sent twice to the same sink, the second time as number %d", m.ID, m.Seq)
 	}
 	i.outbox.copies[copyOf{id, sink}] = struct{}{}
+	if m.Sink == outbox.TaskSink {
+		i.inspectTask(m)
+		return
+	}
 	i.inspectBody(m, sink)
+}
+
+// Ended is fed a task that is done or cancelled, after the messages.
+func (i *Inspection) Ended(m outbox.Message) {
+	if m.Sink != outbox.TaskSink || m.State != outbox.Done && m.State != outbox.Cancelled {
+		i.Add("I10", "message %d has ended and is kept, and is %s for %s", m.Seq, m.State, outbox.Mask(m.Sink))
+		return
+	}
+	if m.Seq > i.outbox.sequence || m.Seq == 0 {
+		i.Add("I10", "task %d has a number that was never given; the last was %d", m.Seq, i.outbox.sequence)
+	}
+	sink, known := i.outbox.sinks[m.Sink]
+	if !known {
+		sink = uint32(len(i.outbox.sinks))
+		i.outbox.sinks[m.Sink] = sink
+	}
+	id, err := uuid.Parse(m.ID)
+	if err != nil {
+		i.Add("I10", "task %d has the id %q, which is no UUID", m.Seq, m.ID)
+	} else if _, twice := i.outbox.copies[copyOf{id, sink}]; twice {
+		i.Add("I10", "task %s is there twice, as one that ended and once more", m.ID)
+	}
+	i.outbox.copies[copyOf{id, sink}] = struct{}{}
+	i.inspectTask(m)
+}
+
+// LaneRule is fed a rule and what it is for.
+func (i *Inspection) LaneRule(pattern string, r outbox.Rule) {
+	if checkLaneKey(pattern, true) != nil || checkRule(r) != nil {
+		i.Add("I10", "the rule of the lane %.40q is one that cannot be", pattern)
+	}
+}
+
+// inspectTask wants a request that can be made.
+func (i *Inspection) inspectTask(m outbox.Message) {
+	var r TaskRequest
+	if err := json.Unmarshal(m.Body, &r); err != nil || r.Check() != nil || m.Topic != TopicTask {
+		i.Add("I10", "task %d holds no request that can be made", m.Seq)
+	}
 }
 
 // inspectBody holds what a message says against its row and its order.

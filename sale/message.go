@@ -51,6 +51,7 @@ type TicketDoc struct {
 	EventID  string    `json:"eventId"`
 	Seat     SeatDoc   `json:"seat"`
 	Code     string    `json:"code"`
+	Buyer    *Buyer    `json:"buyer,omitempty"` // so that a ticket can be mailed
 }
 
 // orderKey is the lane of everything about one order.
@@ -82,10 +83,11 @@ func seatDoc(o *Order, s OrderSeat) SeatDoc {
 // announcePaid tells the outside about a paid order: the order first, then its
 // tickets, all in one lane.
 func (o *Office) announcePaid(tx Tx, n *Order) {
-	o.send(tx, TopicOrderPaid, orderKey(n), orderDoc(n))
+	order := orderDoc(n)
+	o.send(tx, TopicOrderPaid, orderKey(n), order)
 	for _, s := range n.Seats {
 		o.send(tx, TopicTicketIssued, orderKey(n), TicketDoc{
-			TicketID: s.Ticket, OrderID: n.ID, EventID: n.Event, Seat: seatDoc(n, s), Code: o.ticketCode(s.Ticket),
+			TicketID: s.Ticket, OrderID: n.ID, EventID: n.Event, Seat: seatDoc(n, s), Code: o.ticketCode(s.Ticket), Buyer: order.Buyer,
 		})
 	}
 }

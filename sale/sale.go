@@ -17,6 +17,7 @@ package sale
 import (
 	"crypto/aes"
 	"crypto/cipher"
+	"sync"
 
 	"github.com/google/uuid"
 
@@ -32,6 +33,9 @@ type Office struct {
 	providers   map[string]Provider
 	queueCipher cipher.Block
 	relay       Relay
+	deciding    chan struct{} // holds one while staff decide about messages: one after the other
+	lanes       Lanes
+	ruling      sync.Mutex // rules of lanes change one after the other
 	wishes      wishes
 	tokens      *Signer
 }
@@ -48,13 +52,18 @@ type Config struct {
 	TicketCode func(ticket uuid.UUID) string
 	// Relay is told what staff decide about messages; nil tells nobody.
 	Relay Relay
+	// Lanes tells how lanes and tasks stand and takes their rules; nil is one where nothing ever goes.
+	Lanes Lanes
 	// Providers take money; "shop" (the venue's own server) needs none.
 	Providers []Provider
 }
 
 // New returns an office over a store.
 func New(c Config) *Office {
-	o := &Office{store: c.Store, sinks: c.Sinks, ticketCode: c.TicketCode, relay: c.Relay, wishes: wishes{seats: map[wish]int{}}, providers: map[string]Provider{}}
+	o := &Office{store: c.Store, sinks: c.Sinks, ticketCode: c.TicketCode, relay: c.Relay, deciding: make(chan struct{}, 1), wishes: wishes{seats: map[wish]int{}}, providers: map[string]Provider{}}
+	if o.lanes = c.Lanes; o.lanes == nil {
+		o.lanes = still{}
+	}
 	if o.sinks == nil {
 		o.sinks = func(string) []string { return nil }
 	}

@@ -53,6 +53,10 @@ type Reader interface {
 	// Attended tells whether a fact with this code about the same sum of the
 	// same payment of the same order is on the attention list already.
 	Attended(f Fact, code string) bool
+	// LaneRules gives the rules of lanes that were set, by key or pattern.
+	LaneRules() map[string]outbox.Rule
+	// Task finds a task that waits, is dead, or ended within [KeepTasks], with its body.
+	Task(id uuid.UUID) (outbox.Message, bool)
 	// Receipt finds what became of a payment event seen before.
 	Receipt(provider, eventID string) (*Receipt, bool)
 }
@@ -96,6 +100,8 @@ type Tx interface {
 	// Settle books what became of a message: delivered or dropped, or what
 	// is to happen next.
 	Settle(outbox.Outcome)
+	// PutLaneRule sets the rule of a key or pattern.
+	PutLaneRule(pattern string, r outbox.Rule)
 	// Send adds a message to the outbox.
 	Send(outbox.Message)
 	// Audit records who did what.
@@ -124,9 +130,18 @@ type Store interface {
 	// ForgetOrders drops orders that came to nothing before a time, a few
 	// thousand at once; more tells that there are others.
 	ForgetOrders(before time.Time) (more bool, err error)
+	// ForgetTasks drops tasks that ended before a time, and what has passed of
+	// the slots of lanes, a few thousand at once.
+	ForgetTasks(before time.Time) (more bool, err error)
 	// Messages lists messages of a state ("" = any) that are not delivered,
 	// by rising sequence number after one, at most n, without bodies.
 	Messages(state outbox.State, after uint64, n int) ([]outbox.Message, error)
+	// Load reads one message that is not delivered, with its body.
+	Load(seq uint64) (m outbox.Message, found bool, err error)
+	// Tasks lists the tasks of a lane, ended ones included, by rising
+	// sequence number after one, at most n, with bodies; next is where to go
+	// on, 0 at the end. A page may be short before the end.
+	Tasks(key string, after uint64, n int) (list []outbox.Message, next uint64, err error)
 	// Attention lists payment facts that need a person, oldest first.
 	Attention() []*Receipt
 	// Changed returns a channel that is closed at the next commit that

@@ -99,12 +99,20 @@ func (o *Office) Tidy() error {
 		before = r.Now().Add(-keepClosed)
 		return nil
 	})
-	for {
-		more, err := o.store.ForgetOrders(before)
-		if err != nil || !more {
+	for more := true; more; {
+		var err error
+		if more, err = o.store.ForgetOrders(before); err != nil {
 			return err
 		}
 	}
+	before = before.Add(keepClosed - KeepTasks)
+	for more := true; more; {
+		var err error
+		if more, err = o.store.ForgetTasks(before); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Attention lists the payment facts that a person must decide, oldest first.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"foyer/outbox"
 	"foyer/sale"
 	"foyer/seats"
 )
@@ -26,6 +27,7 @@ func readRows(p *pages, rows map[string][]byte, look *sale.Inspection) (unreadab
 	}{
 		{bucketMeta, x.meta}, {bucketEvents, x.event}, {bucketPlans, x.plan}, {bucketCounts, x.counts}, {bucketPlaces, x.place},
 		{bucketOrders, x.open}, {bucketClosed, x.closed}, {bucketReceipts, x.receipt}, {bucketKeys, x.key}, {bucketOutbox, x.message}, {bucketAudit, x.entry},
+		{bucketRules, x.rule}, {bucketSlots, x.slot}, {bucketEnded, x.ended},
 	}
 	if row := rows[string(bucketOutbox)]; len(row) >= bucketHead {
 		look.MessageSequence(native.Uint64(row[8:]))
@@ -187,4 +189,30 @@ func (x *rowReader) entry(key, value []byte) error {
 	}
 	x.look.Entry(n, e)
 	return nil
+}
+
+func (x *rowReader) rule(key, value []byte) error {
+	var r outbox.Rule
+	if err := json.Unmarshal(value, &r); err != nil {
+		return err
+	}
+	x.look.LaneRule(string(key), r)
+	return nil
+}
+
+func (x *rowReader) slot(key, value []byte) error {
+	_, err := decodeSlot(key, value)
+	return err
+}
+
+func (x *rowReader) ended(key, value []byte) error {
+	n, err := numberKey(key)
+	if err != nil {
+		return err
+	}
+	m, err := decodeMessage(n, value, true)
+	if err == nil {
+		x.look.Ended(m)
+	}
+	return err
 }

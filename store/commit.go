@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/binary"
+	"errors"
 	"slices"
 
 	bolt "go.etcd.io/bbolt"
@@ -53,7 +54,7 @@ func (t *tx) writeRows(b *bolt.Tx) error {
 		}
 	}
 	for _, r := range []*rows{
-		t.eventRows(), t.planRows(), t.countRows(), t.placeRows(), t.receiptRows(), t.messageRows(), t.entryRows(), t.keyRows(),
+		t.eventRows(), t.planRows(), t.countRows(), t.placeRows(), t.receiptRows(), t.messageRows(), t.entryRows(), t.keyRows(), t.ruleRows(), t.slotRows(),
 	} {
 		if err := r.write(b); err != nil {
 			return err
@@ -208,22 +209,34 @@ func (t *tx) settleRows(b *bolt.Tx) error {
 	bucket := b.Bucket(bucketOutbox)
 	for _, o := range t.settled.batch {
 		key := key64(o.Seq)
-		if o.Delivered {
+		v := bucket.Get(key)
+		if v == nil {
+			continue // dropped by staff meanwhile
+		}
+		if o.Delivered && !o.Keep {
 			if err := bucket.Delete(key); err != nil {
 				return err
 			}
 			continue
 		}
-		v := bucket.Get(key)
-		if v == nil {
-			continue // dropped by staff meanwhile
-		}
 		m, err := decodeMessage(o.Seq, v, true)
 		if err != nil {
 			return err
 		}
-		m.Attempts, m.NextAt, m.LastError, m.State = o.Attempts, o.NextAt, o.LastError, o.State
+		m = settledAs(m, o, t.at)
+		if o.Keep {
+			if err := errors.Join(bucket.Delete(key), b.Bucket(bucketEnded).Put(key, encodeMessage(m))); err != nil {
+				return err
+			}
+			continue
+		}
 		if err := bucket.Put(key, encodeMessage(m)); err != nil {
+			return err
+		}
+	}
+	ended := b.Bucket(bucketEnded)
+	for _, seq := range t.pastRows.batch {
+		if err := ended.Delete(key64(seq)); err != nil {
 			return err
 		}
 	}
@@ -316,6 +329,7 @@ func (t *tx) applyTo(m *memory, touched map[string]struct{}) {
 	if n, ok := t.ordinals.batch[struct{}{}]; ok {
 		m.next.ordinal = n
 	}
+	t.applyLanes(m)
 	m.next.message += uint64(len(t.messages.batch))
 	m.next.entries += uint64(len(t.entries.batch))
 }

@@ -23,7 +23,7 @@ import (
 const fileName = "foyer.db"
 
 // format is the version of the layout on disk. A newer one is refused.
-const format = 1
+const format = 2
 
 // boltMagic opens every bbolt meta page (bbolt, internal/common/meta.go), after
 // the 16-byte page header.
@@ -214,7 +214,7 @@ func ours(path string, version, secret []byte, has func(bucket []byte) bool) err
 	case binary.BigEndian.Uint64(version) > format:
 		return fmt.Errorf("%w: %s has format %d, this foyer knows %d; use a newer foyer", ErrBadFile, path, binary.BigEndian.Uint64(version), format)
 	}
-	for _, b := range buckets {
+	for _, b := range bucketsOf(binary.BigEndian.Uint64(version)) {
 		if !has(b) {
 			return fmt.Errorf("%w: %s lacks its %q part; restore a backup", ErrBadFile, path, b)
 		}

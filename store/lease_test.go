@@ -48,6 +48,14 @@ func TestB70InterruptedRunIsNoticed(t *testing.T) {
 		s = open(false)
 		_ = s.Close()
 		_ = s.Close() // a second time
+		s = open(false)
+		s.LeaveOpen() // an attempt was cut off at the end
+		_ = s.Close()
+		s = open(true)
+		if err := s.ServeOutbox(func([]outbox.Message) {}); err != nil {
+			t.Fatal(err)
+		}
+		_ = s.Close()
 		kill(open(false))
 		kill(open(true))
 		kill(open(true))

@@ -35,7 +35,7 @@ func (s *Store) load() error {
 		if last, err = loadSitting(tx); err != nil {
 			return err
 		}
-		return cmp.Or(m.loadEvents(tx), m.loadKeys(tx), m.loadReceipts(tx), m.loadOrders(tx), m.loadPlaces(tx))
+		return cmp.Or(m.loadEvents(tx), m.loadKeys(tx), m.loadReceipts(tx), m.loadOrders(tx), m.loadPlaces(tx), m.loadLanes(tx))
 	})
 	if err != nil {
 		return damaged(s.db.Path(), err)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"foyer/outbox"
 	"foyer/queue"
 	"foyer/sale"
 	"foyer/seats"
@@ -21,7 +22,10 @@ type memory struct {
 	attended map[attendedKey]struct{}
 	keys     map[sale.KeyHash]*sale.Key
 	next     sequences
-	look     *sale.Inspection // while the file is loaded
+
+	laneRules map[string]outbox.Rule
+	tasks     map[uuid.UUID]uint64 // ids of tasks, ended ones too -> seq
+	look      *sale.Inspection     // while the file is loaded
 }
 
 // sequences are the numbers that the next rows get.
@@ -92,6 +96,7 @@ type endedPlace struct {
 func newMemory() *memory {
 	return &memory{
 		events: map[string]*eventMemory{}, orders: map[uuid.UUID]*sale.Order{},
+		laneRules: map[string]outbox.Rule{}, tasks: map[uuid.UUID]uint64{},
 		receipts: map[receiptKey]*sale.Receipt{}, attended: map[attendedKey]struct{}{}, keys: map[sale.KeyHash]*sale.Key{},
 		next: sequences{ordinal: 1, message: 1, receipt: 1, entries: 1},
 	}
@@ -202,6 +207,8 @@ type reader struct {
 	at    time.Time
 	ahead time.Duration // of the wall clock
 	cold  func(uuid.UUID) (*sale.Order, bool)
+
+	coldTask func(seq uint64) (outbox.Message, bool)
 }
 
 func (r *reader) Now() time.Time { return r.at }

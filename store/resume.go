@@ -154,7 +154,7 @@ func (b *rebase) messages(tx *bolt.Tx) (r *rows, bounded int, err error) {
 		if err != nil {
 			return nil, 0, err
 		}
-		if m.State != outbox.Waiting || m.NextAt.IsZero() {
+		if m.State != outbox.Waiting || m.NextAt.IsZero() || m.Sink == outbox.TaskSink && m.Attempts == 0 { // asked for by the calendar
 			continue
 		}
 		next := m.NextAt.Add(b.step)
@@ -227,12 +227,16 @@ func (s *Store) end() {
 		return
 	}
 	last := s.clock.sitting()
-	last.Ended = !s.interrupted || s.served && !s.now().Before(s.leased)
+	last.Ended = (!s.interrupted || s.served && !s.now().Before(s.leased)) && !s.unfinished.Load()
 	err := s.db.Update(func(tx *bolt.Tx) error { return tx.Bucket(bucketMeta).Put(keyClock, encodeJSON(last)) })
 	if err != nil && !errors.Is(err, bolterrors.ErrDatabaseNotOpen) { // closed before
 		s.log.Warn("cannot write the end of the run", "error", err.Error())
 	}
 }
+
+// LeaveOpen says that deliveries of this run may go on after its end: the next
+// run takes it for interrupted.
+func (s *Store) LeaveOpen() { s.unfinished.Store(true) }
 
 // logSink takes messages in this process: none outlives it.
 const logSink = "log:"
@@ -243,7 +247,7 @@ const logSink = "log:"
 func (s *Store) lease(msgs []outbox.Message, now time.Time) {
 	for i := range msgs {
 		if m := &msgs[i]; m.State == outbox.Waiting && m.Sink != logSink && !m.NextAt.After(now) {
-			m.NextAt = now.Add(s.leaseTime)
+			m.NextAt, m.Held = now.Add(s.leaseTime), true
 		}
 	}
 }

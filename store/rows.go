@@ -29,10 +29,13 @@ var (
 	bucketOutbox   = []byte("outbox")   // seq -> message not yet delivered
 	bucketAudit    = []byte("audit")    // seq -> who did what
 	bucketKeys     = []byte("keys")     // hash -> API key
+	bucketRules    = []byte("rules")    // key or pattern -> rule of its lanes
+	bucketSlots    = []byte("slots")    // sink, key -> the next start of a lane with a pace is not before
+	bucketEnded    = []byte("ended")    // seq -> task that is done or cancelled
 
 	buckets = [][]byte{
 		bucketMeta, bucketEvents, bucketPlans, bucketCounts, bucketPlaces, bucketOrders, bucketClosed,
-		bucketReceipts, bucketOutbox, bucketAudit, bucketKeys,
+		bucketReceipts, bucketOutbox, bucketAudit, bucketKeys, bucketRules, bucketSlots, bucketEnded,
 	}
 
 	keyFormat  = []byte("format")
@@ -131,15 +134,22 @@ func encodeMessage(m outbox.Message) []byte {
 func decodeMessage(seq uint64, b []byte, body bool) (outbox.Message, error) {
 	m := outbox.Message{Seq: seq}
 	var state string
-	for _, s := range []*string{&m.ID, &m.Topic, &m.Key, &m.Sink, &state, &m.LastError} {
-		n, w := binary.Uvarint(b)
-		if w <= 0 || n > uint64(len(b)-w) {
+	end := 0
+	for range 6 { // one string for all, they live and die together
+		n, w := binary.Uvarint(b[end:])
+		if w <= 0 || n > uint64(len(b)-end-w) {
 			return m, fmt.Errorf("message %d: %w", seq, errDamaged)
 		}
-		*s = string(b[w : w+int(n)])
-		b = b[w+int(n):]
+		end += w + int(n)
 	}
-	if len(b) < 20 {
+	all := string(b[:end])
+	at := 0
+	for _, s := range []*string{&m.ID, &m.Topic, &m.Key, &m.Sink, &state, &m.LastError} {
+		n, w := binary.Uvarint(b[at:])
+		*s = all[at+w : at+w+int(n)]
+		at += w + int(n)
+	}
+	if b = b[end:]; len(b) < 20 {
 		return m, fmt.Errorf("message %d: %w", seq, errDamaged)
 	}
 	m.State = outbox.State(state)

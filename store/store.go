@@ -74,6 +74,7 @@ type Store struct {
 	noted       time.Duration        // Store.ahead as the file has it
 	interrupted bool                 // the run before was killed, or lost its power: what it did may still go on elsewhere
 	served      bool                 // the outbox was handed over
+	unfinished  atomic.Bool          // deliveries may go on after the end
 	leaseTime   time.Duration
 	leased      time.Time // until then receivers may be at work for the run before
 	findings    []Finding // what was wrong with the file at the start
@@ -87,6 +88,10 @@ func Open(dir string, o Options) (*Store, error) {
 	}
 	db, err := openFile(dir)
 	if err != nil {
+		return nil, err
+	}
+	if err := upgrade(db); err != nil {
+		_ = db.Close()
 		return nil, err
 	}
 	s := &Store{db: db, log: o.Log, clock: newClock(o, o.Log), stopped: make(chan struct{}), leaseTime: o.Lease}
@@ -136,5 +141,5 @@ func (s *Store) ahead() time.Duration {
 func (s *Store) View(fn func(sale.Reader) error) error {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	return fn(&reader{memory: s.mem, at: s.now(), ahead: s.ahead(), cold: s.coldOrder})
+	return fn(&reader{memory: s.mem, at: s.now(), ahead: s.ahead(), cold: s.coldOrder, coldTask: s.coldTask})
 }

@@ -43,6 +43,12 @@ type tx struct {
 	entries   list[sale.Entry]
 	settled   list[outbox.Outcome]
 	forgotten list[uuid.UUID] // closed orders
+	laneRules shadow[string, outbox.Rule]
+	tasks     shadow[uuid.UUID, outbox.Message]
+	slots     list[outbox.Slot]
+	pastSlots list[outbox.Slot]
+	pastTasks list[uuid.UUID]
+	pastRows  list[uint64] // of ended tasks
 	layers    []layer
 
 	random  [4096]byte // unused random bytes from the front
@@ -53,17 +59,17 @@ type tx struct {
 
 func newTx(s *Store) *tx {
 	t := &tx{
-		reader: reader{memory: s.mem, cold: s.coldOrder},
+		reader: reader{memory: s.mem, cold: s.coldOrder, coldTask: s.coldTask},
 		events: newShadow[string, *sale.Event](), plans: newShadow[string, *seats.Plan](),
 		places: newShadow[placeKey, placeWrite](), tallies: newShadow[string, tally](), called: newShadow[string, int](),
 		orders: newShadow[uuid.UUID, *sale.Order](), holders: newShadow[seatKey, *sale.Order](),
 		receipts: newShadow[receiptKey, *sale.Receipt](), keys: newShadow[sale.KeyHash, *sale.Key](),
-		ordinals: newShadow[struct{}, uint32](),
+		ordinals: newShadow[struct{}, uint32](), laneRules: newShadow[string, outbox.Rule](), tasks: newShadow[uuid.UUID, outbox.Message](),
 	}
 	t.lastID, t.counter = partsOf(s.mem.next.newest)
 	t.layers = []layer{
 		&t.events, &t.plans, &t.places, &t.tallies, &t.called, &t.orders, &t.holders, &t.receipts, &t.keys,
-		&t.ordinals, &t.removed, &t.messages, &t.entries, &t.settled, &t.forgotten,
+		&t.ordinals, &t.removed, &t.messages, &t.entries, &t.settled, &t.forgotten, &t.laneRules, &t.tasks, &t.slots, &t.pastSlots, &t.pastTasks, &t.pastRows,
 	}
 	return t
 }
@@ -91,7 +97,8 @@ func (t *tx) reset() {
 // dirty tells whether the batch wrote anything.
 func (t *tx) dirty() bool {
 	return len(t.events.batch)+len(t.plans.batch)+len(t.places.batch)+len(t.orders.batch)+len(t.receipts.batch)+len(t.ordinals.batch)+
-		len(t.keys.batch)+len(t.removed.batch)+len(t.messages.batch)+len(t.entries.batch)+len(t.settled.batch)+len(t.forgotten.batch) > 0
+		len(t.keys.batch)+len(t.removed.batch)+len(t.messages.batch)+len(t.entries.batch)+len(t.settled.batch)+len(t.forgotten.batch)+
+		len(t.laneRules.batch)+len(t.slots.batch)+len(t.pastSlots.batch)+len(t.pastRows.batch) > 0
 }
 
 // NewID makes a UUID of version 7 (RFC 9562): milliseconds, then a counter that
@@ -387,9 +394,19 @@ func (t *tx) Keys() []*sale.Key {
 	return inOrder(keys)
 }
 
-func (t *tx) PutKey(k *sale.Key)            { t.keys.put(k.Hash, k) }
-func (t *tx) RemoveKey(k *sale.Key)         { t.keys.put(k.Hash, nil) }
-func (t *tx) Send(m outbox.Message)         { t.messages.add(m) }
+func (t *tx) PutKey(k *sale.Key)    { t.keys.put(k.Hash, k) }
+func (t *tx) RemoveKey(k *sale.Key) { t.keys.put(k.Hash, nil) }
+
+// Send adds a message; a task is found by its id from then on.
+func (t *tx) Send(m outbox.Message) {
+	t.messages.add(m)
+	if m.Sink == outbox.TaskSink {
+		if id, err := uuid.Parse(m.ID); err == nil {
+			t.tasks.put(id, m)
+		}
+	}
+}
+
 func (t *tx) Settle(o outbox.Outcome)       { t.settled.add(o) }
 func (t *tx) Audit(e sale.Entry)            { t.entries.add(e) }
 func (t *tx) Flow(event string) *queue.Flow { return t.reader.Flow(event) }

@@ -54,6 +54,7 @@ var kinds = map[string]kind{
 	"no_such_order":    {http.StatusNotFound, "No such order"},
 	"no_such_provider": {http.StatusNotFound, "No such provider"},
 	"no_such_key":      {http.StatusNotFound, "No such key"},
+	"no_such_task":     {http.StatusNotFound, "No such task"},
 	"no_such_message":  {http.StatusNotFound, "No such message"},
 
 	// how it was asked
@@ -83,6 +84,9 @@ var kinds = map[string]kind{
 	"currency_mismatch":       {http.StatusUnprocessableEntity, "Wrong currency"},
 	"bad_event":               {http.StatusUnprocessableEntity, "Bad event"},
 	"bad_plan":                {http.StatusUnprocessableEntity, "Bad plan"},
+	"bad_lane":                {http.StatusUnprocessableEntity, "Bad lane"},
+	"bad_task":                {http.StatusUnprocessableEntity, "Bad task"},
+	"task_id_reused":          {http.StatusUnprocessableEntity, "Task id reused"},
 	"bad_key":                 {http.StatusUnprocessableEntity, "Bad key"},
 
 	// what stands against it
@@ -99,6 +103,8 @@ var kinds = map[string]kind{
 	"promise_made":     {http.StatusConflict, "Promise already made"},
 	"seats_in_use":     {http.StatusConflict, "Seats in use"},
 	"event_in_use":     {http.StatusConflict, "Event in use"},
+	"task_running":     {http.StatusConflict, "Task running"},
+	"task_done":        {http.StatusConflict, "Task done"},
 	"last_admin":       {http.StatusConflict, "Last admin key"},
 	"backup_running":   {http.StatusConflict, "Backup running"},
 

@@ -152,6 +152,7 @@ func TestEveryRowOfTheErrorTableIsReached(t *testing.T) {
 		return nil, fmt.Errorf("store: backup: %w", &sale.Refusal{Code: "no_space", Detail: "The disk is full."})
 	}
 	check(h.staff("GET", "/api/v1/admin/backup", ""), "no_space")
+	laneErrors(newHouse(t), check)
 	limited := newHouse(t, func(c *Config) { c.RateLimit = 1 })
 	for range limitBurst {
 		limited.visitor()

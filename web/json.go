@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/labstack/echo/v4"
+
+	"foyer/sale"
 )
 
 const (
@@ -154,7 +156,10 @@ func checkType(r *http.Request) error {
 func unmarshal(body []byte, v any) error {
 	err := json.Unmarshal(body, v)
 	var wrong *json.UnmarshalTypeError
+	var refusal *sale.Refusal
 	switch {
+	case errors.As(err, &refusal): // a type of ours says it better
+		return refusal
 	case errors.As(err, &wrong):
 		return refuse("bad_field", "The field "+quoted(wrong.Field)+" cannot be a "+wrong.Value+".")
 	case err != nil: // a time that is none

@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/labstack/echo/v4"
 
+	"foyer/outbox"
 	"foyer/sale"
 )
 
@@ -178,17 +179,53 @@ type refundDoc struct {
 
 const refundReason = "The money came when the seats had gone to somebody else. Return it the way it came."
 
+// deadDoc is a message that nobody took.
+type deadDoc struct {
+	Kind      string `json:"kind"` // "dead_message"
+	Reason    string `json:"reason"`
+	ID        string `json:"id"`
+	Topic     string `json:"topic"`
+	Key       string `json:"key"`
+	Sink      string `json:"sink"` // without user, password and query
+	Attempts  int    `json:"attempts"`
+	LastError string `json:"lastError"` // what the last attempt met
+	Since     stamp  `json:"since"`     // when it was made
+}
+
+const deadReason = "Nobody took this message. Mend its receiver and try it again, or give it up."
+
+// attentionDead bounds the dead messages on the list; /admin/outbox has them all.
+const attentionDead = 100
+
 func (s *Server) listAttention(c echo.Context, _ *sale.Key) error {
-	var docs []any
+	type dated struct {
+		since time.Time
+		doc   any
+	}
+	var all []dated
 	for _, m := range s.attention() {
 		if m.Receipt != nil {
-			docs = append(docs, receiptOf(m.Receipt))
+			all = append(all, dated{m.Since, receiptOf(m.Receipt)})
 			continue
 		}
-		docs = append(docs, refundDoc{
+		all = append(all, dated{m.Since, refundDoc{
 			Kind: "refund_due", Reason: refundReason, Event: m.Order.Event, OrderID: m.Order.ID, Provider: m.Provider, PaymentID: m.Payment,
 			Amount: sale.Money{Amount: m.Order.Total, Currency: m.Order.Currency}, Since: stamp(m.Since),
-		})
+		}})
+	}
+	dead, err := s.office.Messages(outbox.Dead, 0, attentionDead)
+	if err != nil {
+		return err
+	}
+	for _, m := range dead {
+		all = append(all, dated{m.CreatedAt, deadDoc{
+			"dead_message", deadReason, m.ID, m.Topic, m.Key, outbox.Mask(m.Sink), m.Attempts, m.LastError, stamp(m.CreatedAt),
+		}})
+	}
+	slices.SortStableFunc(all, func(a, b dated) int { return a.since.Compare(b.since) })
+	var docs []any
+	for _, d := range all {
+		docs = append(docs, d.doc)
 	}
 	return write(c, http.StatusOK, pageOf(docs, ""))
 }

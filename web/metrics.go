@@ -29,7 +29,7 @@ type requestKind struct {
 	status        int
 }
 
-func newMetrics(reg *prometheus.Registry, office *sale.Office, messages func() outbox.Stats) *metrics {
+func newMetrics(c Config) *metrics {
 	m := &metrics{
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "foyer_http_requests_total", Help: "Answered requests by route pattern, method and status code.",
@@ -38,14 +38,17 @@ func newMetrics(reg *prometheus.Registry, office *sale.Office, messages func() o
 			Name: "foyer_http_request_duration_seconds", Help: "Time to answer by route pattern; streams count until they end.",
 			Buckets: []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 10},
 		}, []string{"route"}),
-		handler: promhttp.HandlerFor(reg, promhttp.HandlerOpts{}),
+		handler: promhttp.HandlerFor(c.Registry, promhttp.HandlerOpts{}),
 	}
-	reg.MustRegister(m.requests, m.seconds)
-	if office != nil {
-		reg.MustRegister(gauges{office})
+	c.Registry.MustRegister(m.requests, m.seconds)
+	if c.Office != nil {
+		c.Registry.MustRegister(gauges{c.Office})
 	}
-	if messages != nil {
-		reg.MustRegister(outboxGauges(messages))
+	if c.Messages != nil {
+		c.Registry.MustRegister(outboxGauges(c.Messages))
+	}
+	if c.Sinks != nil {
+		c.Registry.MustRegister(sinkGauges(c.Sinks))
 	}
 	return m
 }
@@ -134,13 +137,14 @@ type outboxGauges func() outbox.Stats
 var (
 	descMessages = prometheus.NewDesc("foyer_outbox_messages", "Messages that are not delivered, by state.", []string{"state"}, nil)
 	descBlocked  = prometheus.NewDesc("foyer_outbox_blocked_lanes", "Lanes that wait for a receiver that fails, is stopped or is not configured.", nil, nil)
+	descPaused   = prometheus.NewDesc("foyer_outbox_paused_lanes", "Lanes with messages that staff have paused.", nil, nil)
 	descOldest   = prometheus.NewDesc("foyer_outbox_oldest_seconds", "Age of the oldest message that waits or is being delivered; 0 when there is none.", nil, nil)
 	descTries    = prometheus.NewDesc("foyer_outbox_attempts_total", "Deliveries tried since the start, by what became of them.", []string{"outcome"}, nil)
 )
 
 // Describe sends the descriptions of the gauges.
 func (g outboxGauges) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{descMessages, descBlocked, descOldest, descTries} {
+	for _, d := range []*prometheus.Desc{descMessages, descBlocked, descPaused, descOldest, descTries} {
 		ch <- d
 	}
 }
@@ -156,6 +160,43 @@ func (g outboxGauges) Collect(ch chan<- prometheus.Metric) {
 	gauge(descMessages, float64(s.Dead), "dead")
 	gauge(descBlocked, float64(s.BlockedLanes))
 	gauge(descOldest, s.Oldest.Seconds())
+	gauge(descPaused, float64(s.PausedLanes))
 	ch <- prometheus.MustNewConstMetric(descTries, prometheus.CounterValue, float64(s.Delivered), "delivered")
 	ch <- prometheus.MustNewConstMetric(descTries, prometheus.CounterValue, float64(s.Failed), "failed")
+}
+
+// sinkGauges reads how the receivers behave when it is asked.
+type sinkGauges func() []outbox.SinkState
+
+var (
+	sinkLabel   = []string{"sink"}
+	descDown    = prometheus.NewDesc("foyer_outbox_sink_down", "1: the receiver cannot be reached, and gets one attempt at a time until it can.", sinkLabel, nil)
+	descStopped = prometheus.NewDesc("foyer_outbox_sink_stopped", "1: the receiver wants no more (410).", sinkLabel, nil)
+)
+
+// Describe sends the descriptions of the gauges.
+func (g sinkGauges) Describe(ch chan<- *prometheus.Desc) {
+	ch <- descDown
+	ch <- descStopped
+}
+
+// Collect sends the gauges. Sinks whose names look the same without their secrets
+// are one, which is down or stopped when any of them is.
+func (g sinkGauges) Collect(ch chan<- prometheus.Metric) {
+	all := map[string]outbox.SinkState{}
+	for _, s := range g() {
+		one := all[s.Name]
+		all[s.Name] = outbox.SinkState{Down: one.Down || s.Down, Stopped: one.Stopped || s.Stopped}
+	}
+	for name, s := range all {
+		ch <- prometheus.MustNewConstMetric(descDown, prometheus.GaugeValue, oneIf(s.Down), name)
+		ch <- prometheus.MustNewConstMetric(descStopped, prometheus.GaugeValue, oneIf(s.Stopped), name)
+	}
+}
+
+func oneIf(so bool) float64 {
+	if so {
+		return 1
+	}
+	return 0
 }

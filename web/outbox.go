@@ -1,8 +1,10 @@
 package web
 
 import (
+	"encoding/json"
 	"net/http"
 	"strconv"
+	"time"
 
 	"github.com/labstack/echo/v4"
 
@@ -21,6 +23,12 @@ type messageDoc struct {
 	NextAt    *stamp       `json:"nextAt,omitempty"`
 	LastError string       `json:"lastError,omitempty"`
 	CreatedAt stamp        `json:"createdAt"`
+}
+
+// whyWords say to staff why a lane does not go on.
+var whyWords = map[string]string{
+	outbox.WhyFailed: "A delivery failed and is tried again.", outbox.WhyPaused: "It is paused.",
+	outbox.WhyStopped: "The receiver wants no more (410).", outbox.WhyUnknown: "Its sink is not configured.",
 }
 
 func (s *Server) listMessages(c echo.Context, _ *sale.Key) error {
@@ -55,6 +63,86 @@ func (s *Server) listMessages(c echo.Context, _ *sale.Key) error {
 	return write(c, http.StatusOK, pageOf(docs, next))
 }
 
+// copyDoc is how a message stands at one sink that does not have it.
+type copyDoc struct {
+	Sink      string       `json:"sink"` // without user, password and query
+	State     outbox.State `json:"state"`
+	Running   bool         `json:"running"`
+	Attempts  int          `json:"attempts"`
+	Position  *int         `json:"position,omitempty"` // how many of its lane go before it
+	NextAt    *stamp       `json:"nextAt,omitempty"`   // none in a paused lane
+	LastError string       `json:"lastError,omitempty"`
+}
+
+func (s *Server) showMessage(c echo.Context, _ *sale.Key) error {
+	v, err := s.office.Message(param(c, "message"))
+	if err != nil {
+		return err
+	}
+	var copies []copyDoc
+	for _, m := range v.Copies {
+		d := copyDoc{Sink: outbox.Mask(m.Sink), State: m.State, Attempts: m.Attempts, LastError: m.LastError}
+		if m.Standing != nil {
+			d.Running, d.Position, d.NextAt = m.Standing.Running, &m.Standing.Position, stampOf(m.Standing.Due)
+		}
+		copies = append(copies, d)
+	}
+	return write(c, http.StatusOK, struct {
+		ID         string          `json:"id"`
+		Topic      string          `json:"topic"`
+		Key        string          `json:"key"`
+		CreatedAt  stamp           `json:"createdAt"`
+		Copies     []copyDoc       `json:"copies"`
+		Body       json.RawMessage `json:"body"`
+		ServerTime stamp           `json:"serverTime"`
+	}{v.ID, v.Topic, v.Key, stamp(v.CreatedAt), copies, v.Body, stamp(v.Now)})
+}
+
+func (s *Server) retryDead(c echo.Context, by *sale.Key) error {
+	return decideDead(c, by, s.office.RetryDead)
+}
+
+func (s *Server) dropDead(c echo.Context, by *sale.Key) error {
+	return decideDead(c, by, s.office.DropDead)
+}
+
+func decideDead(c echo.Context, by *sale.Key, act func(string, sale.DeadMessages) (sale.Decided, error)) error {
+	var body struct {
+		State  string     `json:"state"`
+		Before *time.Time `json:"before"`
+		Cursor string     `json:"cursor"`
+	}
+	if err := read(c, &body); err != nil {
+		return err
+	}
+	if body.State != "dead" { // so that an empty body does not drop everything
+		return refuse("bad_field", `"state" must be "dead".`)
+	}
+	var which sale.DeadMessages
+	if body.Before != nil {
+		which.Before = *body.Before
+	}
+	if body.Cursor != "" {
+		var err error
+		if which.After, err = strconv.ParseUint(body.Cursor, 10, 64); err != nil {
+			return errBadCursor
+		}
+	}
+	done, err := act(actor(by), which)
+	if err != nil {
+		return err
+	}
+	answer := struct {
+		Count int     `json:"count"`
+		Next  *string `json:"next"` // the cursor that goes on; null when all are decided
+	}{Count: done.Count}
+	if done.Next > 0 {
+		next := strconv.FormatUint(done.Next, 10)
+		answer.Next = &next
+	}
+	return write(c, http.StatusOK, answer)
+}
+
 func (s *Server) retryMessage(c echo.Context, by *sale.Key) error {
 	return s.decide(c, by, s.office.RetryMessage)
 }
@@ -70,6 +158,23 @@ func (s *Server) messageForm(c echo.Context, by *sale.Key) error {
 		act, how = s.office.DropMessage, "drop"
 	}
 	if err := act(actor(by), param(c, "message")); err != nil {
+		return err
+	}
+	return seeOther(c, "/admin?done="+how)
+}
+
+// deadForm is what staff decide about all dead messages on the page. A call
+// decides about a few thousand; the page shows those that are left.
+func (s *Server) deadForm(c echo.Context, by *sale.Key) error {
+	act, how := s.office.RetryDead, "retryall"
+	if c.FormValue("act") == "drop" {
+		if c.FormValue("sure") == "" {
+			p := s.problem(sayBad("Tick the box first. No message was given up."))
+			return s.showAdmin(c, &p, firstForm())
+		}
+		act, how = s.office.DropDead, "dropall"
+	}
+	if _, err := act(actor(by), sale.DeadMessages{}); err != nil {
 		return err
 	}
 	return seeOther(c, "/admin?done="+how)

@@ -57,6 +57,7 @@ var views = template.Must(template.New("").Funcs(template.FuncMap{
 	"phase":  phaseWord,
 	"count":  count,
 	"mask":   outbox.Mask,
+	"why":    func(w string) string { return whyWords[w] },
 	"refund": func() string { return refundReason },
 	"json": func(v any) (string, error) {
 		b, err := json.Marshal(v)

@@ -23,6 +23,7 @@ func (s *Server) adminPages(e *echo.Echo) {
 	e.POST("/admin/login", s.loginForm)
 	e.POST("/admin/logout", s.logoutForm)
 	e.POST("/admin/events", s.staffForm(s.createForm))
+	e.POST("/admin/outbox", s.staffForm(s.deadForm))
 	e.POST("/admin/outbox/:message", s.staffForm(s.messageForm))
 	e.GET("/admin/events/:event", s.adminEventPage)
 	e.POST("/admin/events/:event/say", s.staffForm(s.sayForm))
@@ -88,6 +89,7 @@ var done = map[string]string{
 	"resume": "The line goes on.", "announce": "The message was changed.", "close": "The sale is closed.",
 	"pace": "The pace was set.", "prices": "The prices were set.", "plan": "The plan is in use.",
 	"retry": "The message is tried again.", "drop": "The message was given up.",
+	"retryall": "The messages are tried again.", "dropall": "The messages were given up.",
 }
 
 type liveRow struct {
@@ -102,11 +104,16 @@ func (s *Server) adminPage(c echo.Context) error {
 	if _, ok := s.staff(c); !ok {
 		return s.loginPage(c, http.StatusOK, "")
 	}
+	return s.showAdmin(c, nil, firstForm())
+}
+
+// firstForm is what the form of a new event suggests.
+func firstForm() eventForm {
 	d := sale.DefaultSettings()
-	return s.showAdmin(c, nil, eventForm{
+	return eventForm{
 		Zone: "Europe/Berlin", Currency: d.Currency, Buyer: d.Rules.Buyer, Pace: strconv.Itoa(d.Rules.AdmitPerSecond),
 		Active: strconv.Itoa(d.Rules.MaxActive), Seats: strconv.Itoa(d.Rules.MaxSeatsPerOrder), Prices: "Stalls = 42.50\nBalcony = 29.00",
-	})
+	}
 }
 
 func (s *Server) showAdmin(c echo.Context, trouble *problem, form eventForm) error {
@@ -115,6 +122,7 @@ func (s *Server) showAdmin(c echo.Context, trouble *problem, form eventForm) err
 		Events    []liveRow
 		Attention []moneyMatter
 		Dead      []outbox.Message
+		Lanes     []outbox.LaneTrouble
 		Audit     []sale.Entry
 		Form      eventForm
 		Version   string
@@ -136,6 +144,7 @@ func (s *Server) showAdmin(c echo.Context, trouble *problem, form eventForm) err
 		v.Events = append(v.Events, liveRow{e.ID, e.Name, live.Status.Phase, live, moneySign(e.Currency), moneyDigits(e.Currency)})
 	}
 	v.Attention = s.attention()
+	v.Lanes = s.office.Troubles(20)
 	var err error
 	if v.Dead, err = s.office.Messages(outbox.Dead, 0, 20); err != nil {
 		return err

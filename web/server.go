@@ -65,6 +65,8 @@ type Config struct {
 	Metrics bool
 	// Messages tells how the outbox stands, for the metrics; nil: not told.
 	Messages func() outbox.Stats
+	// Sinks tells how the receivers behave, for the metrics; nil: not told.
+	Sinks func() []outbox.SinkState
 	// Registry takes the metrics; nil makes one.
 	Registry *prometheus.Registry
 }
@@ -118,7 +120,7 @@ func New(c Config) *Server {
 		extra:      map[string]bool{},
 		done:       make(chan struct{}),
 	}
-	s.metrics = newMetrics(c.Registry, c.Office, c.Messages)
+	s.metrics = newMetrics(c)
 	c.Registry.MustRegister(findingsGauge(len(c.Findings)))
 	if len(c.Proxies) > 0 {
 		trust := trusted(c.Proxies)
@@ -187,6 +189,8 @@ func (s *Server) routes() []route {
 		order = api + "/orders/:order"
 		staff = api + "/admin"
 		edit  = staff + "/events/:event"
+		lane  = api + "/lanes/:key"
+		task  = api + "/tasks/:task"
 	)
 	admin := func(h staffHandler) echo.HandlerFunc { return s.as(sale.RoleAdmin, h) }
 	box := func(h staffHandler) echo.HandlerFunc { return s.as(sale.RoleBoxOffice, h) }
@@ -211,6 +215,14 @@ func (s *Server) routes() []route {
 		{"POST", order + "/confirm", shop(s.confirm)},
 		{"POST", api + "/payments/:provider/webhook", s.webhook},
 
+		{"GET", api + "/lanes", shop(s.listLanes)},
+		{"GET", lane, shop(s.showLane)},
+		{"PUT", lane, shop(s.setLane)},
+		{"GET", lane + "/tasks", shop(s.listTasks)},
+		{"POST", lane + "/tasks", shop(s.addTask)},
+		{"GET", task, shop(s.showTask)},
+		{"DELETE", task, shop(s.cancelTask)},
+
 		{"GET", staff + "/events", admin(s.staffEvents)},
 		{"POST", staff + "/events", admin(s.createEvent)},
 		{"GET", edit, admin(s.staffEvent)},
@@ -229,6 +241,9 @@ func (s *Server) routes() []route {
 		{"GET", staff + "/attention", admin(s.listAttention)},
 		{"GET", staff + "/audit", admin(s.listAudit)},
 		{"GET", staff + "/outbox", admin(s.listMessages)},
+		{"POST", staff + "/outbox/retry", admin(s.retryDead)},
+		{"POST", staff + "/outbox/drop", admin(s.dropDead)},
+		{"GET", staff + "/outbox/:message", admin(s.showMessage)},
 		{"POST", staff + "/outbox/:message/retry", admin(s.retryMessage)},
 		{"POST", staff + "/outbox/:message/drop", admin(s.dropMessage)},
 		{"GET", staff + "/backup", admin(s.sendBackup)},

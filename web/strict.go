@@ -23,6 +23,8 @@ type strict struct {
 var (
 	timeType = reflect.TypeFor[time.Time]()
 	rawType  = reflect.TypeFor[json.RawMessage]()
+
+	foreignType = reflect.TypeFor[foreign]()
 )
 
 // next skips blanks and gives the byte that follows.
@@ -46,6 +48,9 @@ func (w *strict) value(path string, t reflect.Type, depth int) error {
 	for t != nil && t.Kind() == reflect.Pointer {
 		t, optional = t.Elem(), true
 	}
+	if t == foreignType {
+		return w.foreign(depth)
+	}
 	if t == timeType || t == rawType {
 		t = nil
 	}
@@ -65,6 +70,34 @@ func (w *strict) value(path string, t reflect.Type, depth int) error {
 		w.at++
 	}
 	return nil
+}
+
+// foreign steps over a value whose texts and names are not ours to judge.
+func (w *strict) foreign(depth int) error {
+	for depths := 0; ; w.at++ {
+		switch c := w.next(); c {
+		case '"':
+			w.literalText()
+			w.at--
+		case '{', '[':
+			if depths++; depth+depths > maxDepth {
+				return refuse("bad_json", "The JSON is nested too deeply.")
+			}
+		case '}', ']':
+			if depths == 0 { // of what is around it
+				return nil
+			}
+			depths--
+		case ',', ':':
+			if depths == 0 {
+				return nil
+			}
+		}
+		if depths == 0 && (w.at+1 == len(w.text) || strings.IndexByte(",]} \t\n\r", w.text[w.at+1]) >= 0) {
+			w.at++
+			return nil
+		}
+	}
 }
 
 func (w *strict) array(path string, t reflect.Type, depth int) error {

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"foyer/outbox"
+	"foyer/outbox/client"
 )
 
 var _ outbox.Sink = (*Sink)(nil)
@@ -31,7 +32,7 @@ func serve(t *testing.T, h http.HandlerFunc, change ...func(*Config)) (*httptest
 		c(&cfg)
 	}
 	s := New(cfg)
-	t.Cleanup(s.client.CloseIdleConnections)
+	t.Cleanup(s.client.Close)
 	return srv, s
 }
 
@@ -171,7 +172,7 @@ func TestASlowBodyDoesNotDelayWhatTheStatusSaid(t *testing.T) {
 			_ = http.NewResponseController(w).Flush()
 			<-end
 		})
-		s.answer = 50 * time.Millisecond
+		s.client = client.New(client.Config{Host: "127.0.0.1", Body: 50 * time.Millisecond}, time.Now)
 		err := s.Deliver(t.Context(), message) // would hang without a limit
 		close(end)
 		if (err == nil) != (status == 200) {
@@ -209,7 +210,7 @@ func TestSecretsOfTheURLAreUsedButNotPrinted(t *testing.T) {
 	srv, _ := serve(t, func(_ http.ResponseWriter, r *http.Request) { user, pass, _ = r.BasicAuth() })
 	host := strings.TrimPrefix(srv.URL, "http://")
 	s := New(Config{URL: "http://zoe:geheim@" + host + "/in?token=xyzzy"})
-	t.Cleanup(s.client.CloseIdleConnections)
+	t.Cleanup(s.client.Close)
 	if err := s.Deliver(t.Context(), message); err != nil || user != "zoe" || pass != "geheim" {
 		t.Errorf("%v, %s:%s", err, user, pass)
 	}
@@ -222,14 +223,6 @@ func TestSecretsOfTheURLAreUsedButNotPrinted(t *testing.T) {
 		if strings.Contains(f.Reason, "geheim") || strings.Contains(f.Reason, "zoe") || strings.Contains(f.Reason, "xyzzy") || f.Reason == "" {
 			t.Errorf("the reason shows a secret: %s", f.Reason)
 		}
-	}
-}
-
-func TestTheProxyOfTheEnvironmentIsNotUsed(t *testing.T) {
-	t.Setenv("HTTP_PROXY", "http://127.0.0.1:1")
-	s := New(Config{URL: "http://example.com/"})
-	if s.client.Transport.(*http.Transport).Proxy != nil {
-		t.Error("a proxy may be used; it would dial for us, past the guard")
 	}
 }
 
@@ -330,7 +323,7 @@ func TestAnAllowedRangeIsDialled(t *testing.T) {
 	_, port, _ := net.SplitHostPort(strings.TrimPrefix(srv.URL, "http://"))
 	answering(t, netip.MustParseAddr("127.0.0.1"))
 	s := New(Config{URL: "http://inside.example:" + port, Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}})
-	t.Cleanup(s.client.CloseIdleConnections)
+	t.Cleanup(s.client.Close)
 	if err := s.Deliver(t.Context(), message); err != nil || calls != 1 {
 		t.Errorf("%v, %d calls", err, calls)
 	}

@@ -173,12 +173,15 @@ type mute struct{ storetest.Store }
 
 func (mute) Changed(string) <-chan struct{} { return make(chan struct{}) }
 
-// brokenStores are the ways to break a store and what must notice each.
-var brokenStores = []struct {
+// brokenStore is a way to break a store.
+type brokenStore struct {
 	name    string
 	caught  string // the promise that must notice, among others
 	breakIt func(s storetest.Store, opened int) storetest.Store
-}{
+}
+
+// brokenStores are the ways to break a store and what must notice each.
+var brokenStores = []brokenStore{
 	{"keeps what a refused function wrote", "a refused function leaves nothing", func(s storetest.Store, _ int) storetest.Store { return leaky{s} }},
 	{"keeps what a panicking function wrote", "a function that panics leaves nothing and harms no neighbour", func(s storetest.Store, _ int) storetest.Store { return reckless{s} }},
 	{"shows views what is not committed", "a view never sees what is not committed", func(s storetest.Store, _ int) storetest.Store {

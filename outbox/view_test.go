@@ -1,0 +1,70 @@
+package outbox
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+func TestTheShownSlotIsTheTimeAtWhichAMessageGoes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		book := newShelf()
+		sink := &receiver{answer: func(context.Context, Message) error { time.Sleep(time.Second); return nil }}
+		r, end := running(t, book, map[string]Sink{"s": sink}, nil, func(c *Config) {
+			c.Rules = map[string]Rule{"s": {Interval: time.Minute, Concurrency: 2}}
+		})
+		some := book.commit("s", keysOf("k", 1, 20)...)
+		some[7].NextAt = time.Now().Add(time.Hour) // asked for later: the others go past it
+		r.Offer(some)
+		time.Sleep(10 * time.Second)
+		if s := r.Lane("s", "k0"); s.Waiting != 19 || s.InFlight != 0 || s.Next != some[0].CreatedAt.Add(30*time.Second) || s.Rule.Interval != time.Minute {
+			t.Errorf("the lane stands at %+v", s)
+		}
+		shown := map[uint64]time.Time{}
+		for _, m := range some {
+			at, ok := r.Standing(m.Seq)
+			if ok == (m.Seq == 1) {
+				t.Errorf("message %d: known %v", m.Seq, ok)
+			}
+			shown[m.Seq] = at.Due
+		}
+		if s, _ := r.Standing(5); s.Position != 3 || s.Running {
+			t.Errorf("message 5 stands at %+v", s)
+		}
+		time.Sleep(2 * time.Hour)
+		stop(t, end)
+		for i, m := range sink.got {
+			if want := shown[m.Seq]; m.Seq != 1 && !sink.at[i].Equal(want) {
+				t.Errorf("message %d went at %v, %v was shown", m.Seq, sink.at[i].Sub(m.CreatedAt), want.Sub(m.CreatedAt))
+			}
+		}
+		if sink.count() != 20 {
+			t.Errorf("%d arrived", sink.count())
+		}
+	})
+}
+
+func TestALaneRunsOutOfTriesAndTimeByItsRule(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		book := newShelf()
+		sink := &receiver{answer: func(context.Context, Message) error { return &Failure{Reason: "500"} }}
+		r, end := running(t, book, map[string]Sink{"s": sink}, nil)
+		r.SetRule("tries", &Rule{Attempts: 2})
+		r.SetRule("time", &Rule{Deadline: time.Minute})
+		r.SetRule("late", &Rule{Deadline: time.Minute, Paused: true})
+		r.Offer(book.commit("s", "tries", "time", "late"))
+		time.Sleep(10 * time.Minute)
+		r.SetRule("late", &Rule{Deadline: time.Minute})
+		time.Sleep(time.Second)
+		stop(t, end)
+		for seq, want := range map[uint64]int{1: 2, 2: 4, 3: 0} {
+			if m, _ := book.row(seq); m.State != Dead || m.Attempts != want {
+				t.Errorf("%s is %s after %d attempts, want DEAD after %d: %s", m.Key, m.State, m.Attempts, want, m.LastError)
+			}
+		}
+		if at := sink.times("time"); at[len(at)-1] != time.Minute {
+			t.Errorf("the last attempt was at %v, want at the deadline", at)
+		}
+	})
+}

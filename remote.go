@@ -1,0 +1,90 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+)
+
+// remote is a running foyer that a command asks.
+type remote struct{ server, key string }
+
+// remoteCommand reads the flags of a command that asks a running foyer, which stand anywhere among its words, and gives
+// the words. Nothing is left to do when only help was asked for.
+func remoteCommand(p program, name, help string, args []string, more func(*flag.FlagSet)) (r remote, words []string, err error) {
+	f := flag.NewFlagSet(name, flag.ContinueOnError)
+	f.SetOutput(p.out)
+	f.StringVar(&r.server, "server", "http://127.0.0.1:8080", "`URL` of a running foyer")
+	if more != nil {
+		more(f)
+	}
+	f.Usage = func() {
+		fmt.Fprint(p.out, help)
+		printFlags(f)
+		fmt.Fprint(p.out, "\nFOYER_ADMIN_KEY must hold an admin key. --server has the environment twin FOYER_SERVER; the flag wins.\n")
+	}
+	if asksForHelp(args) {
+		f.Usage()
+		return r, nil, flag.ErrHelp
+	}
+	if v, ok := p.env("FOYER_SERVER"); ok {
+		r.server = v
+	}
+	for rest := args; len(rest) > 0; {
+		if err := parseFlags(f, rest); err != nil {
+			return r, nil, err
+		}
+		if rest = f.Args(); len(rest) > 0 {
+			words, rest = append(words, rest[0]), rest[1:]
+		}
+	}
+	r.key, _ = p.env("FOYER_ADMIN_KEY")
+	return r, words, nil
+}
+
+// ask makes one request of a running foyer and reads its answer into out.
+func (r remote) ask(ctx context.Context, method, path string, body []byte, out any) error {
+	if r.key == "" {
+		return usageError("FOYER_ADMIN_KEY must hold an admin key to ask %s", shownURL(r.server))
+	}
+	if !isServer(r.server) {
+		return usageError("--server is no address such as http://127.0.0.1:8080")
+	}
+	req, err := http.NewRequestWithContext(ctx, method, strings.TrimSuffix(r.server, "/")+path, bytes.NewReader(body))
+	if err != nil {
+		return err
+	}
+	req.Header.Set("Authorization", "Bearer "+r.key)
+	req.Header.Set("Content-Type", "application/json")
+	client := &http.Client{Timeout: 30 * time.Second}
+	res, err := client.Do(req)
+	if err != nil {
+		return fmt.Errorf("%s does not answer: %w", shownURL(r.server), errors.Unwrap(err))
+	}
+	defer res.Body.Close()
+	answer, err := io.ReadAll(io.LimitReader(res.Body, 32<<20))
+	if err != nil {
+		return fmt.Errorf("%s broke off its answer: %w", shownURL(r.server), err)
+	}
+	if res.StatusCode/100 != 2 {
+		var problem struct{ Detail string }
+		if json.Unmarshal(answer, &problem) != nil || problem.Detail == "" {
+			return fmt.Errorf("%s answered %s", shownURL(r.server), res.Status)
+		}
+		return errors.New(problem.Detail)
+	}
+	if out == nil {
+		return nil
+	}
+	if err := json.Unmarshal(answer, out); err != nil {
+		return fmt.Errorf("%s does not answer like foyer: %w", shownURL(r.server), err)
+	}
+	return nil
+}

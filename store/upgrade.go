@@ -1,0 +1,60 @@
+package store
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	bolt "go.etcd.io/bbolt"
+)
+
+// upgrades bring a file from the format that is their index to the next, each
+// in one transaction together with the new number.
+var upgrades = []func(*bolt.Tx) error{
+	1: func(tx *bolt.Tx) error { // lanes with rules, and tasks
+		var err error
+		for _, name := range [][]byte{bucketRules, bucketSlots, bucketEnded} {
+			_, e := tx.CreateBucket(name)
+			err = errors.Join(err, e)
+		}
+		return err
+	},
+}
+
+// bucketsOf gives the buckets that a file of a format must have.
+func bucketsOf(version uint64) [][]byte {
+	if version < 2 {
+		return buckets[:len(buckets)-3]
+	}
+	return buckets
+}
+
+// upgrade brings a file of an older format to this program's.
+func upgrade(db *bolt.DB) error {
+	for {
+		done := false
+		err := db.Update(func(tx *bolt.Tx) error {
+			meta := tx.Bucket(bucketMeta)
+			version := binary.BigEndian.Uint64(meta.Get(keyFormat))
+			if version >= format {
+				done = true
+				return errNothing
+			}
+			if version >= uint64(len(upgrades)) || upgrades[version] == nil {
+				return fmt.Errorf("%w: %s has format %d, which this foyer does not know", ErrBadFile, db.Path(), version)
+			}
+			return errors.Join(upgrades[version](tx), meta.Put(keyFormat, binary.BigEndian.AppendUint64(nil, version+1)))
+		})
+		switch {
+		case done:
+			return nil
+		case errors.Is(err, ErrBadFile):
+			return err
+		case err != nil:
+			return fmt.Errorf("%w: %s cannot be brought to the format of this foyer (%v); see to the disk and its free space, and start foyer again", ErrUnwritable, db.Path(), err)
+		}
+	}
+}
+
+// errNothing ends a transaction that has nothing to write.
+var errNothing = errors.New("store: nothing to write")

@@ -1,0 +1,223 @@
+package web
+
+import (
+	"encoding/json"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/labstack/echo/v4"
+
+	"foyer/outbox"
+	"foyer/sale"
+)
+
+// foreign is a JSON value that is passed on to somebody else: any text may be in it.
+type foreign json.RawMessage
+
+func (f *foreign) UnmarshalJSON(b []byte) error {
+	*f = append((*f)[:0], b...)
+	return nil
+}
+
+// period is a duration as the API writes it: "1m0s", "250ms", "0s".
+type period time.Duration
+
+func (p period) MarshalJSON() ([]byte, error) { return json.Marshal(time.Duration(p).String()) }
+
+func (p *period) UnmarshalJSON(b []byte) error {
+	var text string
+	if err := json.Unmarshal(b, &text); err != nil {
+		return refuse("bad_lane", `A duration is a text such as "1m", "250ms" or "0s".`)
+	}
+	d, err := time.ParseDuration(text)
+	if err != nil || d < 0 {
+		return refuse("bad_lane", `A duration is a text such as "1m", "250ms" or "0s".`)
+	}
+	*p = period(d)
+	return nil
+}
+
+// ruleDoc is the rule of a lane.
+type ruleDoc struct {
+	Interval    period `json:"interval"`
+	Concurrency int    `json:"concurrency"`
+	Paused      bool   `json:"paused"`
+	Attempts    int    `json:"attempts"` // 0 is no limit
+	Deadline    period `json:"deadline"` // "0s" is the usual patience
+}
+
+func ruleOf(r outbox.Rule) ruleDoc {
+	return ruleDoc{period(r.Interval), max(r.Concurrency, 1), r.Paused, r.Attempts, period(r.Deadline)}
+}
+
+type laneDoc struct {
+	Key        string `json:"key"`
+	NextSlot   stamp  `json:"nextSlot"`
+	QueueCount int    `json:"queueCount"`
+	InFlight   int    `json:"inFlight"`
+	ruleDoc
+}
+
+type taskDoc struct {
+	TaskID     uuid.UUID         `json:"taskId"`
+	Key        string            `json:"key"`
+	State      string            `json:"state"`
+	Position   *int              `json:"position,omitempty"`
+	DueAt      *stamp            `json:"dueAt,omitempty"`
+	CreatedAt  stamp             `json:"createdAt"`
+	EndedAt    *stamp            `json:"endedAt,omitempty"`
+	Attempts   int               `json:"attempts"`
+	LastAnswer string            `json:"lastAnswer,omitempty"`
+	ID         string            `json:"id,omitempty"`
+	URL        string            `json:"url"` // without user, password and query
+	Method     string            `json:"method"`
+	Headers    map[string]string `json:"headers,omitempty"` // values that may be secret are "..."
+	NotBefore  *stamp            `json:"notBefore,omitempty"`
+	ServerTime stamp             `json:"serverTime"`
+}
+
+func taskOf(v sale.TaskView) taskDoc {
+	d := taskDoc{
+		TaskID: v.ID, Key: v.Key, State: v.State, CreatedAt: stamp(v.CreatedAt), EndedAt: stampOf(v.EndedAt), Attempts: v.Attempts,
+		LastAnswer: v.LastAnswer, ID: v.Request.ID, URL: v.Request.URL, Method: v.Request.Method, Headers: v.Request.Headers,
+		NotBefore: stampAt(v.Request.NotBefore), ServerTime: stamp(v.Now),
+	}
+	if v.State == sale.TaskWaiting {
+		d.Position, d.DueAt = &v.Position, stampOf(v.Due)
+	}
+	return d
+}
+
+func (s *Server) addTask(c echo.Context, _ *sale.Key) error {
+	var body struct {
+		ID        string            `json:"id"`
+		URL       string            `json:"url"`
+		Method    string            `json:"method"`
+		Headers   map[string]string `json:"headers"`
+		Body      foreign           `json:"body"`
+		NotBefore *time.Time        `json:"notBefore"`
+	}
+	if err := read(c, &body); err != nil {
+		return err
+	}
+	v, fresh, err := s.office.AddTask(param(c, "key"), sale.TaskRequest{ID: body.ID, NotBefore: body.NotBefore, Request: outbox.Request{
+		URL: body.URL, Method: body.Method, Headers: body.Headers, Body: json.RawMessage(body.Body),
+	}})
+	switch {
+	case err != nil:
+		return err
+	case fresh:
+		return write(c, http.StatusAccepted, taskOf(v))
+	}
+	return write(c, http.StatusOK, taskOf(v))
+}
+
+func (s *Server) listTasks(c echo.Context, _ *sale.Key) error {
+	n, err := limitOf(c)
+	if err != nil {
+		return err
+	}
+	after := uint64(0)
+	if cursor := c.QueryParam("cursor"); cursor != "" {
+		if after, err = strconv.ParseUint(cursor, 10, 64); err != nil {
+			return errBadCursor
+		}
+	}
+	tasks, next, err := s.office.Tasks(param(c, "key"), after, n)
+	if err != nil {
+		return err
+	}
+	var docs []taskDoc
+	for _, v := range tasks {
+		docs = append(docs, taskOf(v))
+	}
+	cursor := ""
+	if next > 0 {
+		cursor = strconv.FormatUint(next, 10)
+	}
+	return write(c, http.StatusOK, pageOf(docs, cursor))
+}
+
+func (s *Server) showTask(c echo.Context, _ *sale.Key) error {
+	id, err := uuid.Parse(param(c, "task"))
+	if err != nil {
+		return sale.ErrNoSuchTask
+	}
+	v, err := s.office.Task(id)
+	if err != nil {
+		return err
+	}
+	return write(c, http.StatusOK, taskOf(v))
+}
+
+func (s *Server) cancelTask(c echo.Context, by *sale.Key) error {
+	id, err := uuid.Parse(param(c, "task"))
+	if err != nil {
+		return sale.ErrNoSuchTask
+	}
+	if err := s.office.CancelTask(actor(by), id); err != nil {
+		return err
+	}
+	return c.NoContent(http.StatusNoContent)
+}
+
+func (s *Server) showLane(c echo.Context, _ *sale.Key) error {
+	v, err := s.office.Lane(param(c, "key"))
+	if err != nil {
+		return err
+	}
+	return write(c, http.StatusOK, laneDoc{v.Key, stamp(v.Next), v.Waiting, v.InFlight, ruleOf(v.Rule)})
+}
+
+// namedRule is the rule of a key or pattern.
+type namedRule struct {
+	Key string `json:"key"`
+	ruleDoc
+}
+
+// setLane changes the parts of a rule that are sent.
+func (s *Server) setLane(c echo.Context, by *sale.Key) error {
+	var body struct {
+		Interval    *period `json:"interval"`
+		Concurrency *int    `json:"concurrency"`
+		Paused      *bool   `json:"paused"`
+		Attempts    *int    `json:"attempts"`
+		Deadline    *period `json:"deadline"`
+	}
+	if err := read(c, &body); err != nil {
+		return err
+	}
+	key := param(c, "key")
+	rule, err := s.office.ChangeLane(actor(by), key, func(r *outbox.Rule) {
+		put(&r.Interval, (*time.Duration)(body.Interval))
+		put(&r.Concurrency, body.Concurrency)
+		put(&r.Paused, body.Paused)
+		put(&r.Attempts, body.Attempts)
+		put(&r.Deadline, (*time.Duration)(body.Deadline))
+	})
+	if err != nil {
+		return err
+	}
+	return write(c, http.StatusOK, namedRule{key, ruleOf(rule)})
+}
+
+// put sets what was sent.
+func put[T any](to, sent *T) {
+	if sent != nil {
+		*to = *sent
+	}
+}
+
+func (s *Server) listLanes(c echo.Context, _ *sale.Key) error {
+	rules, err := s.office.LaneRules()
+	if err != nil {
+		return err
+	}
+	var docs []namedRule
+	for _, r := range rules {
+		docs = append(docs, namedRule{r.Pattern, ruleOf(r.Rule)})
+	}
+	return write(c, http.StatusOK, pageOf(docs, ""))
+}

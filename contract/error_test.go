@@ -43,6 +43,7 @@ func changing(t *testing.T) []struct{ method, path string } {
 		{"POST", "/api/v1/visitors"}, {"POST", e.path("/queue")}, {"POST", e.path("/holds")}, {"POST", o.path("/pay")}, {"POST", o.path("/cancel")}, {"POST", o.path("/confirm")},
 		{"POST", staff}, {"PATCH", staff + "/" + e.id}, {"PUT", staff + "/" + e.id + "/plan"}, {"POST", staff + "/" + e.id + "/open"}, {"POST", staff + "/" + e.id + "/pause"},
 		{"POST", staff + "/" + e.id + "/announce"}, {"PATCH", staff + "/" + e.id + "/pace"}, {"POST", "/api/v1/admin/keys"}, {"POST", "/api/v1/payments/demo/webhook"},
+		{"PUT", "/api/v1/lanes/" + e.id}, {"POST", "/api/v1/lanes/" + e.id + "/tasks"},
 	}
 }
 

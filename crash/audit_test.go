@@ -177,6 +177,7 @@ func (r *rig) reckon() {
 	r.reckonSeats()
 	r.reckonMoney()
 	r.reckonMessages()
+	r.tasks.reckon()
 }
 
 // settleDown waits until no hold is open and no message waits.

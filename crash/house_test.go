@@ -41,7 +41,7 @@ var errDied = errors.New("the program ended before it was ready")
 // before, as it may with a failpoint.
 func (h *house) start(failpoint string) error {
 	h.cmd = exec.Command(binary, "serve", "--addr", h.addr, "--data", h.dir, "--demo-provider", "--sink", "*="+h.sink,
-		"--rate-limit", "0", "--tick", "500ms", "--log-requests=false")
+		"--rate-limit", "0", "--tick", "500ms", "--log-requests=false", "--allow-targets", "127.0.0.0/8")
 	h.cmd.Env = append(os.Environ(), "FOYER_ADMIN_KEY="+adminKey, "FOYER_DEMO_SECRET="+demoSecret, "FOYER_WEBHOOK_SECRET="+hookSecret,
 		"FOYER_FAILPOINT="+failpoint, "GORACE=halt_on_error=1 exitcode=66")
 	h.log = &tail{}

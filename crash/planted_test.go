@@ -49,9 +49,15 @@ var faults = []planted{
 	{"holds without payment forgotten at the start", []change{
 		{"store/load.go", "		if !o.Status.Claims() {\n			return nil\n", "		if o.Status != sale.Paid && o.Status != sale.Paying {\n			return nil\n"}}, "linearizable|ledger"},
 	{"message deleted before it is delivered", []change{
-		{"outbox/run.go", "	err = r.deliver(tries, s.sink, m)\n", "	_ = r.cfg.Book.Settle([]Outcome{{Seq: m.Seq, Delivered: true}})\n	err = r.deliver(tries, s.sink, m)\n"}}, "messages"},
+		{"outbox/run.go", "	answer, err := r.deliver(tries, s.sink, m)\n", "	_ = r.cfg.Book.Settle([]Outcome{{Seq: m.Seq, Delivered: true}})\n	answer, err := r.deliver(tries, s.sink, m)\n"}}, "messages"},
 	{"messages forgotten at the start", []change{
 		{"store/lists.go", "		offer(msgs)\n", ""}}, "messages"},
+	{"slots forgotten at the start", []change{
+		{"serve.go", "	h.relay.Resume(slots)\n", "	_ = slots\n"}}, "tasks"},
+	{"no lease after a kill", []change{
+		{"store/resume.go", "			m.NextAt, m.Held = now.Add(s.leaseTime), true\n", "			_ = m\n"}}, "tasks|messages"},
+	{"new tasks pass those that may be under way", []change{
+		{"outbox/lane.go", " && l.held == 0:", ":"}}, "tasks"},
 	{"numbers begin anew at the start", []change{
 		{"store/load.go", "			em.tally.next, em.tally.frontier = binary.BigEndian.Uint64(c), binary.BigEndian.Uint64(c[8:])\n", "			em.tally.frontier = binary.BigEndian.Uint64(c[8:])\n"},
 		{"store/load.go", "		em.tally.next = max(em.tally.next, p.Number+1)\n", ""}}, "ledger|numbers|process"},

@@ -56,6 +56,8 @@ func (r *rig) report() {
 	r.t.Logf("edges: %s", strings.Join(edgesHit, ", "))
 	r.t.Logf("acts: %v", r.counts.of)
 	r.t.Logf("ledger: %d places, %d orders, %d payments, %d messages and %d copies", len(r.ledger.places), len(r.ledger.orders), len(r.ledger.money), len(r.sink.byID), r.sink.copies)
+	all, lanes, calls := r.tasks.numbers()
+	r.t.Logf("tasks: %d in %d lanes, %d calls; %d times a slot outlived the program that booked it", all, lanes, calls, r.tasks.kept)
 	r.t.Logf("clocks: the program's was %v behind this one at most, and %v before it", r.ledger.behind, r.ledger.before)
 	if max(r.ledger.behind, r.ledger.before) > slack {
 		r.ledger.fault("time", "the program's clock is further from the machine's than %v", slack)
@@ -79,10 +81,13 @@ func (r *rig) proves(rate float64) {
 	if r.kills < *killsFlag {
 		r.t.Errorf("%d kills, want %d", r.kills, *killsFlag)
 	}
-	for _, act := range []string{"join", "poll", "hold", "order", "release", "cancel", "leave", "pay", "webhook", "confirm"} {
+	for _, act := range []string{"join", "poll", "hold", "order", "release", "cancel", "leave", "pay", "webhook", "confirm", "task"} {
 		if r.counts.get(act+" 2xx") < *killsFlag/2 {
 			r.t.Errorf("%s succeeded %d times; the run proves too little", act, r.counts.get(act+" 2xx"))
 		}
+	}
+	if r.tasks.kept < *killsFlag/14 {
+		r.t.Errorf("%d times a slot outlived the program that booked it; the run proves too little", r.tasks.kept)
 	}
 	for _, what := range []string{"unanswered", "seats_taken", "order EXPIRED", "order REFUND_DUE", "order CANCELLED", "order PAID", "attention"} {
 		if r.counts.get(what) == 0 {

@@ -24,6 +24,7 @@ type rig struct {
 	ledger   *ledger
 	sink     *sink
 	provider *provider
+	tasks    *tasks
 
 	mu     sync.Mutex
 	up     chan struct{} // closed while the house is open
@@ -91,7 +92,8 @@ func TestB78WhatWasAcknowledgedSurvivesEveryKill(t *testing.T) {
 	defer r.sink.server.Close()
 	r.house = &house{dir: filepath.Join(t.TempDir(), "data"), addr: freePort(), sink: r.sink.server.URL}
 	defer r.house.kill()
-	r.provider = &provider{r: r}
+	r.provider, r.tasks = &provider{r: r}, newTasks(r)
+	defer r.tasks.server.Close()
 	if err := r.house.start(""); err != nil {
 		t.Fatal(err)
 	}
@@ -103,6 +105,7 @@ func TestB78WhatWasAcknowledgedSurvivesEveryKill(t *testing.T) {
 		t.Fatal(r.ledger.faults)
 	}
 
+	r.tasks.start()
 	var crowd sync.WaitGroup
 	for i := range workers {
 		crowd.Go(func() { r.work(rand.New(rand.NewPCG(r.seed, uint64(i)))) })
@@ -114,6 +117,7 @@ func TestB78WhatWasAcknowledgedSurvivesEveryKill(t *testing.T) {
 		r.openDoor() // whoever waits shall go home
 	}
 	crowd.Wait()
+	r.tasks.wait.Wait()
 	r.provider.tasks.Wait()
 	if !r.over() {
 		r.reckon()

@@ -5,6 +5,7 @@ package bench
 import (
 	"encoding/binary"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"os"
@@ -25,6 +26,10 @@ func serveFloor() error {
 	body := []byte(floorBody)
 	e := echo.New()
 	e.GET("/floor", func(c echo.Context) error { return c.JSONBlob(http.StatusOK, body) })
+	e.POST("/hook", func(c echo.Context) error { // a receiver that takes everything
+		_, _ = io.Copy(io.Discard, c.Request().Body)
+		return c.NoContent(http.StatusNoContent)
+	})
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return err

@@ -22,7 +22,8 @@ Usage: foyer lane list
 A lane is all tasks and messages of one key; they go one after the other. KEY may be a pattern for many keys, which
 ends with an asterisk: 'tenant-*' (in quotes, for the shell). The rule of a key comes before that of a pattern, a longer
 pattern before a shorter one. At most --concurrency start in any --interval, counted from start to start, and no more
-than that are under way at a time. A change holds at once.
+than that are under way at a time. A change holds at once. A key of role shop will do in FOYER_ADMIN_KEY. A key that was
+paused, resumed or set has a rule of its own from then on.
 
 `
 

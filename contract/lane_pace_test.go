@@ -46,7 +46,9 @@ func TestB66PaceIsKeptFromStartToStartAtTheReceiver(t *testing.T) {
 			got := x.arrive(t, path, 30, 30*time.Second)
 			apart(t, got, n, interval*time.Duration(n))
 			apart(t, got, 1, interval) // evenly
-			inOrder(t, got, ids)
+			if n == 1 {                // calls that are under way together may overtake each other
+				inOrder(t, got, ids)
+			}
 			if took := got[29].at.Sub(got[0].at); took > 29*(interval+100*time.Millisecond) {
 				t.Errorf("30 at one per %v took %v", interval, took)
 			}

@@ -188,3 +188,16 @@ func TestRulesChangedAtOnceLoseNothing(t *testing.T) {
 		}
 	}
 }
+
+func TestShopsSetNoRulesForMessagesOfTheHouse(t *testing.T) {
+	h := newHouse(t)
+	h.lanes()
+	shop := "Bearer " + h.key("shop")
+	for _, key := range []string{"*", "o*", "order:*", "order:0190f3d2-7b1c-7000-8000-000000000001", "order:0*"} {
+		h.do("PUT", "/api/v1/lanes/"+key, `{"paused":true}`, "Authorization", shop).refused(403, "wrong_role")
+		h.staff("PUT", "/api/v1/lanes/"+key, `{"paused":false}`).want(200)
+	}
+	for _, key := range []string{"tenant-*", "orders", "p*"} {
+		h.do("PUT", "/api/v1/lanes/"+key, `{"paused":true}`, "Authorization", shop).want(200)
+	}
+}

@@ -171,13 +171,7 @@ func tell(p program, what string, r *store.Report) error {
 		newest = "; the newest entry is of " + at.Format(time.RFC3339)
 	}
 	fmt.Fprintf(p.out, "%s %s: %s%s\n", what, r.Path, summary(r), newest)
-	wrong := 0
-	for _, f := range r.Findings {
-		if !f.Note() {
-			wrong++
-		}
-	}
-	if wrong > 0 {
+	if wrong := r.Wrong(); wrong > 0 {
 		return fmt.Errorf("it is there, but what it holds contradicts itself in %s; see foyer check %s", count(wrong, "place"), r.Path)
 	}
 	return nil

@@ -62,15 +62,11 @@ func checkCommand(ctx context.Context, p program, args []string) error {
 		bar.clear()
 		return usageError("the check was stopped before its end")
 	}
-	wrong := 0
 	for _, f := range report.Findings {
 		fmt.Fprintf(p.out, "%-4s %s\n", f.Code, f.What)
-		if !f.Note() {
-			wrong++
-		}
 	}
 	fmt.Fprintf(p.out, "%s: %s\n", report.Path, summary(report))
-	if wrong > 0 {
+	if wrong := report.Wrong(); wrong > 0 {
 		return failure{exitFile, fmt.Errorf("%s is not sound: %s", report.Path, count(wrong, "finding"))}
 	}
 	return nil

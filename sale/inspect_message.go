@@ -49,11 +49,22 @@ func (i *Inspection) MessageSequence(n uint64) { i.outbox.sequence = n }
 func (i *Inspection) Message(m outbox.Message) {
 	i.count.Messages++
 	i.stamp(m.CreatedAt)
-	if m.Seq > i.outbox.sequence || m.Seq == 0 {
-		i.Add("I10", "message %d has a number that was never given; the last was %d", m.Seq, i.outbox.sequence)
-	}
 	if m.State != outbox.Waiting && m.State != outbox.Dead {
 		i.Add("I10", "message %d has the unknown state %q", m.Seq, m.State)
+	}
+	sink := i.inspectName(m, "message", "message %s is to be sent twice to the same sink, the second time as number %d")
+	if m.Sink == outbox.TaskSink {
+		i.inspectTask(m)
+		return
+	}
+	i.inspectBody(m, sink)
+}
+
+// inspectName wants a number that was given and an id that is there once per
+// sink; twice says, of id and number, what is wrong else.
+func (i *Inspection) inspectName(m outbox.Message, what, twice string) (sink uint32) {
+	if m.Seq > i.outbox.sequence || m.Seq == 0 {
+		i.Add("I10", "%s %d has a number that was never given; the last was %d", what, m.Seq, i.outbox.sequence)
 	}
 	sink, known := i.outbox.sinks[m.Sink]
 	if !known {
@@ -61,17 +72,14 @@ func (i *Inspection) Message(m outbox.Message) {
 		i.outbox.sinks[m.Sink] = sink
 	}
 	id, err := uuid.Parse(m.ID)
-	if err != nil {
-		i.Add("I10", "message %d has the id %q, which is no UUID", m.Seq, m.ID)
-	} else if _, twice := i.outbox.copies[copyOf{id, sink}]; twice {
-		i.Add("I10", "message %s is to be sent twice to the same sink, the second time as number %d", m.ID, m.Seq)
+	copied := copyOf{id, sink}
+	if _, there := i.outbox.copies[copied]; err != nil {
+		i.Add("I10", "%s %d has the id %q, which is no UUID", what, m.Seq, m.ID)
+	} else if there {
+		i.Add("I10", twice, m.ID, m.Seq)
 	}
-	i.outbox.copies[copyOf{id, sink}] = struct{}{}
-	if m.Sink == outbox.TaskSink {
-		i.inspectTask(m)
-		return
-	}
-	i.inspectBody(m, sink)
+	i.outbox.copies[copied] = struct{}{}
+	return sink
 }
 
 // Ended is fed a task that is done or cancelled, after the messages.
@@ -80,21 +88,7 @@ func (i *Inspection) Ended(m outbox.Message) {
 		i.Add("I10", "message %d has ended and is kept, and is %s for %s", m.Seq, m.State, outbox.Mask(m.Sink))
 		return
 	}
-	if m.Seq > i.outbox.sequence || m.Seq == 0 {
-		i.Add("I10", "task %d has a number that was never given; the last was %d", m.Seq, i.outbox.sequence)
-	}
-	sink, known := i.outbox.sinks[m.Sink]
-	if !known {
-		sink = uint32(len(i.outbox.sinks))
-		i.outbox.sinks[m.Sink] = sink
-	}
-	id, err := uuid.Parse(m.ID)
-	if err != nil {
-		i.Add("I10", "task %d has the id %q, which is no UUID", m.Seq, m.ID)
-	} else if _, twice := i.outbox.copies[copyOf{id, sink}]; twice {
-		i.Add("I10", "task %s is there twice, as one that ended and once more", m.ID)
-	}
-	i.outbox.copies[copyOf{id, sink}] = struct{}{}
+	i.inspectName(m, "task", "task %s is there twice, as one that ended and once more as number %d")
 	i.inspectTask(m)
 }
 

@@ -29,6 +29,16 @@ type Report struct {
 	unreadable string // the first row that cannot be decoded
 }
 
+// Wrong counts the findings that are more than notes.
+func (r *Report) Wrong() (n int) {
+	for _, f := range r.Findings {
+		if !f.Note() {
+			n++
+		}
+	}
+	return n
+}
+
 // Check is [Inspect] without the numbers.
 func Check(path string, progress func(done, total int64)) (findings []Finding, err error) {
 	r, err := Inspect(path, progress)

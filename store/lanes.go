@@ -40,6 +40,16 @@ func (r *reader) LaneRules() map[string]outbox.Rule { return r.laneRules }
 
 func (t *tx) PutLaneRule(pattern string, r outbox.Rule) { t.laneRules.put(pattern, r) }
 
+// Send adds a message; a task is found by its id from then on.
+func (t *tx) Send(m outbox.Message) {
+	t.messages.add(m)
+	if m.Sink == outbox.TaskSink {
+		if id, err := uuid.Parse(m.ID); err == nil {
+			t.tasks.put(id, m)
+		}
+	}
+}
+
 // Task finds a task, also one of this batch, whose number is not known yet.
 func (t *tx) Task(id uuid.UUID) (m outbox.Message, found bool) {
 	if m, found = t.tasks.get(id); found {

@@ -3,6 +3,8 @@ package store
 import (
 	"iter"
 	"maps"
+
+	"foyer/sale"
 )
 
 // shadow holds what a batch has written of one kind over what is committed:
@@ -70,4 +72,10 @@ func (l *list[V]) drop() { l.own = l.own[:0] }
 func (l *list[V]) reset() {
 	clear(l.batch) // let bodies go
 	l.own, l.batch = l.own[:0], l.batch[:0]
+}
+
+// placeWrite is a place as written; gone marks one that was removed.
+type placeWrite struct {
+	place sale.Place
+	gone  bool
 }

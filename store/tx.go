@@ -17,12 +17,6 @@ import (
 	"foyer/seats"
 )
 
-// placeWrite is a place as written; gone marks one that was removed.
-type placeWrite struct {
-	place sale.Place
-	gone  bool
-}
-
 // tx is the write transaction: a reader of the committed memory under the
 // shadows of what the batch wrote. It implements sale.Tx and is used again for
 // every batch.
@@ -396,16 +390,6 @@ func (t *tx) Keys() []*sale.Key {
 
 func (t *tx) PutKey(k *sale.Key)    { t.keys.put(k.Hash, k) }
 func (t *tx) RemoveKey(k *sale.Key) { t.keys.put(k.Hash, nil) }
-
-// Send adds a message; a task is found by its id from then on.
-func (t *tx) Send(m outbox.Message) {
-	t.messages.add(m)
-	if m.Sink == outbox.TaskSink {
-		if id, err := uuid.Parse(m.ID); err == nil {
-			t.tasks.put(id, m)
-		}
-	}
-}
 
 func (t *tx) Settle(o outbox.Outcome)       { t.settled.add(o) }
 func (t *tx) Audit(e sale.Entry)            { t.entries.add(e) }

@@ -120,11 +120,9 @@ func (s *Server) listTasks(c echo.Context, _ *sale.Key) error {
 	if err != nil {
 		return err
 	}
-	after := uint64(0)
-	if cursor := c.QueryParam("cursor"); cursor != "" {
-		if after, err = strconv.ParseUint(cursor, 10, 64); err != nil {
-			return errBadCursor
-		}
+	after, err := numberCursor(c)
+	if err != nil {
+		return err
 	}
 	tasks, next, err := s.office.Tasks(param(c, "key"), after, n)
 	if err != nil {

@@ -256,11 +256,12 @@ func (s *Server) listAudit(c echo.Context, _ *sale.Key) error {
 	if err != nil {
 		return err
 	}
-	before := uint64(0)
-	if cursor := c.QueryParam("cursor"); cursor != "" {
-		if before, err = strconv.ParseUint(cursor, 10, 64); err != nil || before == 0 {
-			return errBadCursor
-		}
+	before, err := numberCursor(c)
+	if err != nil {
+		return err
+	}
+	if before == 0 && c.QueryParam("cursor") != "" {
+		return errBadCursor
 	}
 	entries, err := s.office.Audit(before, n)
 	if err != nil {
@@ -275,4 +276,17 @@ func (s *Server) listAudit(c echo.Context, _ *sale.Key) error {
 		next = strconv.FormatUint(entries[n-1].Seq, 10)
 	}
 	return write(c, http.StatusOK, pageOf(docs, next))
+}
+
+// numberCursor reads the cursor of a list that goes by number; 0 without one.
+func numberCursor(c echo.Context) (uint64, error) {
+	cursor := c.QueryParam("cursor")
+	if cursor == "" {
+		return 0, nil
+	}
+	n, err := strconv.ParseUint(cursor, 10, 64)
+	if err != nil {
+		return 0, errBadCursor
+	}
+	return n, nil
 }

@@ -40,11 +40,9 @@ func (s *Server) listMessages(c echo.Context, _ *sale.Key) error {
 	if !ok {
 		return refuse("bad_request", `"state" must be dead or waiting.`)
 	}
-	after := uint64(0)
-	if cursor := c.QueryParam("cursor"); cursor != "" {
-		if after, err = strconv.ParseUint(cursor, 10, 64); err != nil {
-			return errBadCursor
-		}
+	after, err := numberCursor(c)
+	if err != nil {
+		return err
 	}
 	messages, err := s.office.Messages(state, after, n)
 	if err != nil {

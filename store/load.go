@@ -217,9 +217,14 @@ func (em *eventMemory) settleIn(now time.Time) {
 }
 
 // coldOrder reads an order that is not in memory: a hold that came to nothing.
-// When money has come for it after all, its row moves to the other orders a
-// moment before memory has it.
+// While money that has come for it after all is on its way to disk, and for good
+// when nobody knows whether it got there, it is what it was.
 func (s *Store) coldOrder(id uuid.UUID) (o *sale.Order, found bool) {
+	if revived := s.revived.Load(); revived != nil {
+		if o, found = (*revived)[id]; found {
+			return o, true
+		}
+	}
 	err := s.db.View(func(tx *bolt.Tx) (err error) {
 		v := tx.Bucket(bucketClosed).Get(orderKey(id))
 		if v == nil {
@@ -236,4 +241,25 @@ func (s *Store) coldOrder(id uuid.UUID) (o *sale.Order, found bool) {
 		s.log.Error("cannot read an order", "order", id.String(), "error", err.Error())
 	}
 	return o, found
+}
+
+// reviving gives the orders of the batch that are not in memory although they
+// were made before it, as they were.
+func (s *Store) reviving(t *tx) *map[uuid.UUID]*sale.Order {
+	var before map[uuid.UUID]*sale.Order
+	for id, o := range t.orders.batch {
+		if _, hot := s.mem.orders[id]; hot || o.CreatedAt.Equal(t.at) {
+			continue
+		}
+		if old, found := s.coldOrder(id); found {
+			if before == nil {
+				before = map[uuid.UUID]*sale.Order{}
+			}
+			before[id] = old
+		}
+	}
+	if before == nil {
+		return nil
+	}
+	return &before
 }

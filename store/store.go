@@ -22,6 +22,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/google/uuid"
 	bolt "go.etcd.io/bbolt"
 
 	"foyer/outbox"
@@ -66,6 +67,8 @@ type Store struct {
 	health  health
 
 	backups backups
+
+	revived atomic.Pointer[map[uuid.UUID]*sale.Order] // orders as they were before the commit under way, see coldOrder
 
 	watch watchers
 	offer func([]outbox.Message)

@@ -195,6 +195,7 @@ func (s *Store) decide(t *tx, jobs []*job) (n int) {
 func (s *Store) finish(t *tx, jobs []*job) {
 	if t.dirty() {
 		edge(edgeDecided)
+		s.revived.Store(s.reviving(t))
 		if err := s.commit(t); err != nil {
 			answer := unavailable
 			if s.health.final() {
@@ -208,6 +209,7 @@ func (s *Store) finish(t *tx, jobs []*job) {
 	}
 	s.last.Store(t.at.UnixMilli())
 	s.apply(t)
+	s.revived.Store(nil)
 }
 
 func refuse(jobs []*job, err error) {

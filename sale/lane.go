@@ -53,8 +53,8 @@ func (o *Office) ChangeLane(actor, pattern string, change func(*outbox.Rule)) (r
 	if err := checkLaneKey(pattern, true); err != nil {
 		return rule, err
 	}
-	o.ruling.Lock() // the relay must learn of rules in the order in which they are stored
-	defer o.ruling.Unlock()
+	o.ruling <- struct{}{} // the relay must learn of rules in the order in which they are stored
+	defer func() { <-o.ruling }()
 	err = o.store.Update(func(tx Tx) error {
 		rule = ruleFor(tx.LaneRules(), pattern)
 		change(&rule)

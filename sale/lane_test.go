@@ -3,7 +3,9 @@ package sale_test
 import (
 	"slices"
 	"strings"
+	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"foyer/outbox"
@@ -148,5 +150,22 @@ func TestBadRulesAndKeysAreRefused(t *testing.T) {
 		if h.ok(err); len(rules) != 3 {
 			h.Errorf("the rules are %v", rules)
 		}
+	})
+}
+
+// While one change waits for the disk another waits for it, and time goes on.
+func TestRulesThatChangeAtOnceWaitForEachOther(t *testing.T) {
+	play(t, nil, func(h *house) {
+		var all sync.WaitGroup
+		all.Go(func() { h.ok(h.store.Update(func(sale.Tx) error { time.Sleep(time.Minute); return nil })) })
+		synctest.Wait()
+		for range 2 {
+			all.Go(func() {
+				if _, err := h.ChangeLane("staff", "k", pause); err != nil {
+					h.Error(err)
+				}
+			})
+		}
+		all.Wait()
 	})
 }

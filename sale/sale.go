@@ -17,7 +17,6 @@ package sale
 import (
 	"crypto/aes"
 	"crypto/cipher"
-	"sync"
 
 	"github.com/google/uuid"
 
@@ -35,7 +34,7 @@ type Office struct {
 	relay       Relay
 	deciding    chan struct{} // holds one while staff decide about messages: one after the other
 	lanes       Lanes
-	ruling      sync.Mutex // rules of lanes change one after the other
+	ruling      chan struct{} // holds one while a rule of lanes changes: one after the other
 	wishes      wishes
 	tokens      *Signer
 }
@@ -60,7 +59,7 @@ type Config struct {
 
 // New returns an office over a store.
 func New(c Config) *Office {
-	o := &Office{store: c.Store, sinks: c.Sinks, ticketCode: c.TicketCode, relay: c.Relay, deciding: make(chan struct{}, 1), wishes: wishes{seats: map[wish]int{}}, providers: map[string]Provider{}}
+	o := &Office{store: c.Store, sinks: c.Sinks, ticketCode: c.TicketCode, relay: c.Relay, deciding: make(chan struct{}, 1), ruling: make(chan struct{}, 1), wishes: wishes{seats: map[wish]int{}}, providers: map[string]Provider{}}
 	if o.lanes = c.Lanes; o.lanes == nil {
 		o.lanes = still{}
 	}

@@ -13,7 +13,7 @@ func (l *lanes) Landed(o Outcome) {
 	l.landed++
 	l.flight--
 	it.lane.target.flight--
-	it.lane.target.told(!o.Down, l.clock)
+	it.lane.target.told(!o.Down, it.round, l.clock)
 }
 
 // Done takes the settled outcome of a message in flight. A late outcome of one that is not in flight is ignored.

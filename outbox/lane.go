@@ -9,10 +9,11 @@ import (
 // One struct is 48 bytes: a long outage may leave millions of them.
 type item struct {
 	seq     uint64
-	lane    *lane // of a dead item: only its names count
-	nextAt  int64 // not before, Unix nanoseconds; 0 = at once
-	created int64 // Unix nanoseconds; 0 = not known
-	index   int32 // in the heap of its lane in which it waits
+	lane    *lane  // of a dead item: only its names count
+	nextAt  int64  // not before, Unix nanoseconds; 0 = at once
+	created int64  // Unix nanoseconds; 0 = not known
+	index   int32  // in the heap of its lane in which it waits
+	round   uint32 // of its target when it started, see told
 	state   phase
 	waits   room
 	tried   bool // at least one attempt has failed since it was last fresh: it holds one of its lane's places
@@ -190,12 +191,13 @@ type target struct {
 	lanes   map[string]*lane
 	first   *lane // the ready line: who may go now, longest ready first
 	last    *lane
-	flight  int   // calls under way
-	blocked int   // lanes with a message that failed and is not decided
-	streak  int   // attempts in a row that did not reach it
-	shut    int64 // after a long streak: no attempt before, Unix nanoseconds
-	known   bool  // configured; messages for an unknown sink wait until a start that knows it
-	stopped bool  // said 410
+	flight  int    // calls under way
+	blocked int    // lanes with a message that failed and is not decided
+	streak  int    // attempts in a row that did not reach it, each started after the one before had failed
+	round   uint32 // rises with each outcome that counts for the streak
+	shut    int64  // after a long streak: no attempt before, Unix nanoseconds
+	known   bool   // configured; messages for an unknown sink wait until a start that knows it
+	stopped bool   // said 410
 }
 
 func (t *target) open() bool { return t.known && !t.stopped }
@@ -220,8 +222,13 @@ func (t *target) free(n int, now int64) (ok bool, when int64) {
 	return true, now
 }
 
-// told takes in whether an attempt at now reached it.
-func (t *target) told(reached bool, now int64) {
+// told takes in whether an attempt that started in a round reached it. Of attempts that ran side by side one failure counts:
+// they may all have failed of one thing, such as a machine that slept.
+func (t *target) told(reached bool, round uint32, now int64) {
+	if !reached && round != t.round {
+		return
+	}
+	t.round++
 	if reached {
 		t.streak = 0
 		return

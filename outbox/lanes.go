@@ -126,7 +126,7 @@ func (l *lanes) take(t *target) *item {
 			continue
 		}
 		ln.leave(it)
-		it.state = inFlight
+		it.state, it.round = inFlight, t.round
 		if !it.tried {
 			ln.hold(false)
 		}

@@ -30,17 +30,19 @@ type slow struct {
 	starts  map[string]int // per sink
 	streak  map[string]int // failures of a sink in a row
 	shut    map[string]time.Time
+	counted map[string]int // outcomes of a sink that count for its streak
 	rules   map[string]Rule
 	begun   map[string][]time.Time // starts of a lane since its rule is what it is
 }
 
 type slowMsg struct {
 	Message
-	phase  phase
-	tried  bool
-	drop   bool
-	landed bool
-	openAt int // starts of the sink when its lane was first seen able to go; -1 = not able
+	phase   phase
+	tried   bool
+	drop    bool
+	landed  bool
+	begunAt int // outcomes of its sink that had counted when it started
+	openAt  int // starts of the sink when its lane was first seen able to go; -1 = not able
 }
 
 func (s *slow) find(seq uint64) *slowMsg {
@@ -137,12 +139,16 @@ func (s *slow) flight(sink string) (n int) {
 	return n
 }
 
-// told notes whether a call reached its sink.
-func (s *slow) told(sink string, down bool, looked time.Time) {
-	s.streak[sink]++
-	s.shut[sink] = looked.Add(shutPause)
+// told notes whether a call reached its sink; a failure of one that began before the last outcome that counted is none.
+func (s *slow) told(m *slowMsg, down bool, looked time.Time) {
+	if down && m.begunAt < s.counted[m.Sink] {
+		return
+	}
+	s.counted[m.Sink]++
+	s.streak[m.Sink]++
+	s.shut[m.Sink] = looked.Add(shutPause)
 	if !down {
-		s.streak[sink] = 0
+		s.streak[m.Sink] = 0
 	}
 }
 
@@ -186,7 +192,7 @@ func play(t *testing.T, data []byte) {
 	g := &game{t: t, s: &script{data}, now: epoch}
 	g.l = newLanes(gameWorkers, gamePerSink, []string{"a", "b"})
 	g.l.backlog = gameBacklog
-	g.ref = &slow{stopped: map[string]bool{}, starts: map[string]int{}, streak: map[string]int{}, shut: map[string]time.Time{}, rules: map[string]Rule{}, begun: map[string][]time.Time{}}
+	g.ref = &slow{stopped: map[string]bool{}, starts: map[string]int{}, streak: map[string]int{}, shut: map[string]time.Time{}, counted: map[string]int{}, rules: map[string]Rule{}, begun: map[string][]time.Time{}}
 	g.rule("k", Rule{})
 	g.rule("l", Rule{Concurrency: 2})
 	g.rule("m", Rule{Interval: 2 * time.Second})
@@ -306,7 +312,7 @@ func (g *game) next() bool {
 		g.t.Fatalf("lane %s of %s was passed over %d times", m.Key, m.Sink, passed)
 	}
 	ref.starts[m.Sink]++
-	m.phase, m.openAt, m.landed = inFlight, -1, false
+	m.phase, m.openAt, m.landed, m.begunAt = inFlight, -1, false, ref.counted[m.Sink]
 	g.began(m, s)
 	return true
 }
@@ -373,7 +379,7 @@ func (g *game) land() {
 	o := Outcome{Seq: m.Seq, State: Waiting}
 	defer func() {
 		if !m.landed {
-			g.ref.told(m.Sink, o.Down, g.looked)
+			g.ref.told(m, o.Down, g.looked)
 		}
 	}()
 	switch g.s.pick(6) {
@@ -408,7 +414,7 @@ func (g *game) touchDown() {
 	g.l.Landed(o)
 	if !m.landed {
 		m.landed = true
-		g.ref.told(m.Sink, o.Down, g.looked)
+		g.ref.told(m, o.Down, g.looked)
 	}
 }
 

@@ -46,17 +46,18 @@ const (
 type lane struct {
 	target *target
 	key    string
-	rule   *Rule // shared by all lanes that it fits; nil is the zero Rule
-	fresh  bySeq // may go when the lane lets them, in their order
-	rest   *rest // what has a time before which it must not go, or has failed; most lanes have none
-	next   *lane // behind this one in the ready line
-	at     int64 // when it is due, while it stands in the due heap
-	slot   int64 // no start before, Unix nanoseconds
-	index  int32 // in the due heap
-	flight int32 // in flight
-	open   int32 // undecided: in flight, or failed and to be tried again
-	failed int32 // of those, failed before
-	held   int32 // of those, see item.held
+	rule   *Rule  // shared by all lanes that it fits; nil is the zero Rule
+	fresh  bySeq  // may go when the lane lets them, in their order
+	rest   *rest  // what has a time before which it must not go, or has failed; most lanes have none
+	next   *lane  // behind this one in the ready line
+	at     int64  // when it is due, while it stands in the due heap
+	slot   int64  // no start before, Unix nanoseconds
+	last   uint64 // no message in fresh has a larger number
+	index  int32  // in the due heap
+	flight int32  // in flight
+	open   int32  // undecided: in flight, or failed and to be tried again
+	failed int32  // of those, failed before
+	held   int32  // of those, see item.held
 	stands place
 }
 
@@ -116,6 +117,7 @@ func (l *lane) queue(it *item, now int64) {
 	if it.nextAt <= now && !it.tried {
 		it.waits = inFresh
 		heap.Push(&l.fresh, it)
+		l.last = max(l.last, it.seq)
 		return
 	}
 	if l.rest == nil {

@@ -73,9 +73,12 @@ func (l *lane) before(it *item) (n int) {
 	always := func(*item) bool { return true }
 	switch {
 	case it.waits == inFresh:
-		count(l.fresh, earlier)
+		if n = len(l.fresh) - 1; it.seq != l.last { // few ask but for the one that has just come, and that is the last
+			n = 0
+			count(l.fresh, earlier)
+		}
 		if l.rest != nil {
-			count(l.rest.again, always)
+			n += len(l.rest.again)
 		}
 	case it.waits == inAgain:
 		count(l.rest.again, earlier)

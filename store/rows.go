@@ -119,15 +119,20 @@ func timeAt(b []byte) time.Time {
 // encodeMessage writes length-prefixed texts, then the fixed part; the body is
 // last and kept byte for byte.
 func encodeMessage(m outbox.Message) []byte {
-	b := make([]byte, 0, 128+len(m.Body))
-	for _, s := range []string{m.ID, m.Topic, m.Key, m.Sink, string(m.State), m.LastError} {
-		b = binary.AppendUvarint(b, uint64(len(s)))
-		b = append(b, s...)
-	}
+	b := appendTexts(make([]byte, 0, 128+len(m.Body)), m.ID, m.Topic, m.Key, m.Sink, string(m.State), m.LastError)
 	b = appendTime(b, m.CreatedAt)
 	b = appendTime(b, m.NextAt)
 	b = binary.BigEndian.AppendUint32(b, uint32(m.Attempts))
 	return append(b, m.Body...)
+}
+
+// appendTexts writes each text after its length.
+func appendTexts(b []byte, texts ...string) []byte {
+	for _, s := range texts {
+		b = binary.AppendUvarint(b, uint64(len(s)))
+		b = append(b, s...)
+	}
+	return b
 }
 
 // decodeMessage reads a row; the body is copied only when asked for.

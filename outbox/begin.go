@@ -17,6 +17,9 @@ type Slot struct {
 // at any moment leaves the pace whole. A commit that takes longer is booked again, with twice the lead.
 const lead = 250 * time.Millisecond
 
+// slotsAtOnce bounds the slots that one transaction books for a rule.
+const slotsAtOnce = 1000
+
 // Resume tells the relay which slots a run before this one has booked. It is called before Run and after SetRule.
 func (r *Relay) Resume(slots []Slot) {
 	r.mu.Lock()
@@ -33,9 +36,22 @@ func (r *Relay) Resume(slots []Slot) {
 }
 
 // SetRule gives a rule to the lanes of a key, or of all keys that begin like a pattern ending with an asterisk; nil takes
-// it away. The rule of a key comes before patterns, a longer pattern before a shorter one.
+// it away. The rule of a key comes before patterns, a longer pattern before a shorter one. Slots that come later by it are
+// booked when it returns. It is called once at a time.
 func (r *Relay) SetRule(pattern string, rule *Rule) {
-	r.land(func() { r.lanes.SetRule(pattern, rule, r.cfg.Now()) })
+	var later []Slot
+	now := r.cfg.Now()
+	r.land(func() { later = r.lanes.SetRule(pattern, rule, now) })
+	// What comes at once books itself, and a booking from here must not come after that.
+	later = slices.DeleteFunc(later, func(s Slot) bool { return s.At.Before(now.Add(lead)) })
+	for part := range slices.Chunk(later, slotsAtOnce) {
+		for i := range part {
+			part[i].At = part[i].At.Add(lead) // as the start did
+		}
+		if err := r.cfg.Book.Begin(part); err != nil {
+			r.cfg.Log.Error("slots of a slower rule cannot be booked", "rule", pattern, "slots", len(part), "error", err)
+		}
+	}
 }
 
 // begin makes the starts of lanes with a pace: it loads them, books their slots, all that have come up at once in one

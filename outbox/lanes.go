@@ -221,8 +221,8 @@ func (l *lanes) Forget(seq uint64) {
 func (l *lanes) Stop(sink string) { l.target(sink).stopped = true }
 
 // SetRule gives a rule to a key, or to all keys that begin like a pattern that ends with an asterisk; nil takes it away.
-// What is in flight stays in flight; a slot to come is counted anew from the last start.
-func (l *lanes) SetRule(pattern string, r *Rule, now time.Time) {
+// What is in flight stays in flight; a slot to come is counted anew from the last start. It returns those that are later now.
+func (l *lanes) SetRule(pattern string, r *Rule, now time.Time) (later []Slot) {
 	l.clock = now.UnixNano()
 	l.rules.set(pattern, r)
 	for _, t := range l.ring {
@@ -233,10 +233,14 @@ func (l *lanes) SetRule(pattern string, r *Rule, now time.Time) {
 			}
 			if ln.slot > l.clock {
 				ln.slot += int64(ln.rule.Step() - was.Step())
+				if ln.rule.Step() > was.Step() {
+					later = append(later, Slot{t.name, ln.key, time.Unix(0, ln.slot)})
+				}
 			}
 			l.place(ln)
 		}
 	}
+	return later
 }
 
 // SetSlot says that the next start of a lane is not before at, as a run before this one has booked.

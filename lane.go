@@ -16,6 +16,7 @@ const laneHelp = `Look at lanes of a running foyer and change their rules.
 Usage: foyer lane list
        foyer lane show KEY
        foyer lane set [--interval 1m] [--concurrency 1] [--attempts 0] [--deadline 0s] KEY
+       foyer lane unset KEY
        foyer lane pause KEY
        foyer lane resume KEY
 
@@ -23,7 +24,7 @@ A lane is all tasks and messages of one key; they go one after the other. KEY ma
 ends with an asterisk: 'tenant-*' (in quotes, for the shell). The rule of a key comes before that of a pattern, a longer
 pattern before a shorter one. At most --concurrency start in any --interval, counted from start to start, and no more
 than that are under way at a time. A change holds at once. A key of role shop will do in FOYER_ADMIN_KEY. A key that was
-paused, resumed or set has a rule of its own from then on.
+paused, resumed or set has a rule of its own from then on, until it is unset: then it follows its pattern again.
 
 `
 
@@ -67,12 +68,14 @@ func laneCommand(ctx context.Context, p program, args []string) error {
 		return r.showLane(ctx, p, words[1])
 	case len(words) == 2 && words[0] == "set" && rule != (laneRule{}):
 		return r.setLane(ctx, p, words[1], rule)
+	case len(words) == 2 && words[0] == "unset" && rule == (laneRule{}):
+		return r.unsetLane(ctx, p, words[1])
 	case len(words) == 2 && words[0] == "pause":
 		return r.setLane(ctx, p, words[1], laneRule{Paused: &yes})
 	case len(words) == 2 && words[0] == "resume":
 		return r.setLane(ctx, p, words[1], laneRule{Paused: &no})
 	}
-	return usageError("use lane list | show KEY | set --interval DURATION KEY | pause KEY | resume KEY; see foyer lane --help")
+	return usageError("use lane list | show KEY | set --interval DURATION KEY | unset KEY | pause KEY | resume KEY; see foyer lane --help")
 }
 
 func text(to **string) func(string) error {
@@ -129,6 +132,14 @@ func (r remote) setLane(ctx context.Context, p program, key string, rule laneRul
 		return err
 	}
 	printRule(p, l)
+	return nil
+}
+
+func (r remote) unsetLane(ctx context.Context, p program, key string) error {
+	if err := r.ask(ctx, http.MethodDelete, lanesPath+"/"+url.PathEscape(key), nil, nil); err != nil {
+		return err
+	}
+	fmt.Fprintf(p.out, "%s has no rule of its own\n", key)
 	return nil
 }
 

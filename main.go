@@ -66,7 +66,7 @@ func commands() []command {
 		{"check", "check a file of foyer that is not in use: check FILE", checkCommand},
 		{"backup", "copy the whole database, also while selling: backup FILE", backupCommand},
 		{"restore", "put a backup in place: restore FILE", restoreCommand},
-		{"lane", "look at lanes of a running foyer and set their pace: lane list | show | set | pause | resume", laneCommand},
+		{"lane", "look at lanes of a running foyer and set their pace: lane list | show | set | unset | pause | resume", laneCommand},
 		{"outbox", "look at messages that are not delivered: outbox list | show ID | retry ID | drop ID", outboxCommand},
 		{"version", "print the version", versionCommand},
 	}

@@ -84,6 +84,19 @@ func TestOutboxCommandShowsWhatIsNotDelivered(t *testing.T) {
 	}
 }
 
+func TestLaneCommandTakesARuleAway(t *testing.T) {
+	cli := outboxWorld(t)
+	cli.says("lane set --interval 10s tenant-*", "tenant-*: 1 in any 10s")
+	cli.says("lane pause tenant-1", "tenant-1: 1 in any 10s, paused")
+	cli.says("lane unset tenant-1", "tenant-1 has no rule of its own")
+	cli.says("lane show tenant-1", "tenant-1: 1 in any 10s\n")
+	cli.says("lane unset tenant-*")
+	cli.says("lane list", "No lane has a rule of its own")
+	if code := cli.run("lane", "unset"); code != exitUsage {
+		t.Errorf("unset of nothing ends with %d", code)
+	}
+}
+
 func TestOutboxCommandDecides(t *testing.T) {
 	cli := outboxWorld(t)
 	cli.says("outbox retry msg_0_1", "It is tried again.")

@@ -73,6 +73,28 @@ func (o *Office) ChangeLane(actor, pattern string, change func(*outbox.Rule)) (r
 	return shownRule(rule), err
 }
 
+// UnsetLane takes the rule of a key or pattern away, if there is one: its lanes follow the pattern that fits, as if it had
+// never been.
+func (o *Office) UnsetLane(actor, pattern string) error {
+	if err := checkLaneKey(pattern, true); err != nil {
+		return err
+	}
+	o.ruling <- struct{}{}
+	defer func() { <-o.ruling }()
+	there := false
+	err := o.store.Update(func(tx Tx) error {
+		if _, there = tx.LaneRules()[pattern]; there {
+			tx.RemoveLaneRule(pattern)
+			o.audit(tx, actor, "", "lane.unset", pattern)
+		}
+		return nil
+	})
+	if err == nil && there {
+		o.lanes.SetRule(pattern, nil)
+	}
+	return err
+}
+
 // ruleFor is the rule of a key or pattern that has one, else of the longest pattern that it fits.
 func ruleFor(set map[string]outbox.Rule, name string) outbox.Rule {
 	if rule, there := set[name]; there {

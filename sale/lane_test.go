@@ -153,6 +153,62 @@ func TestBadRulesAndKeysAreRefused(t *testing.T) {
 	})
 }
 
+func TestRuleThatIsTakenAwayLeavesItsLanesToThePattern(t *testing.T) {
+	play(t, nil, func(h *house) {
+		end := h.deliver(&errand{})
+		h.rule("t-*", func(r *outbox.Rule) { r.Interval, r.Concurrency = 10*time.Second, 3 })
+		h.rule("t-1", pause)
+		h.ok(h.UnsetLane("staff", "t-1"))
+		h.ok(h.UnsetLane("staff", "t-1"))
+		check := func(key string, want outbox.Rule) {
+			h.Helper()
+			if l, err := h.Lane(key); err != nil || l.Rule != want {
+				h.Errorf("the lane of %s is %+v, %v", key, l, err)
+			}
+		}
+		check("t-1", outbox.Rule{Interval: 10 * time.Second, Concurrency: 3})
+		end()
+		h.restart()
+		end = h.deliver(&errand{})
+		check("t-1", outbox.Rule{Interval: 10 * time.Second, Concurrency: 3})
+		h.ok(h.UnsetLane("staff", "t-*"))
+		check("t-1", outbox.Rule{Interval: sale.TaskInterval, Concurrency: 1})
+		if rules, err := h.LaneRules(); err != nil || len(rules) > 0 {
+			h.Errorf("there are rules %v, %v", rules, err)
+		}
+		h.refused(h.UnsetLane("staff", "a*b"), sale.ErrBadLane)
+		if all, err := h.Audit(0, 10); err != nil || len(all) < 3 || all[0].Act != "lane.unset" || all[1].Act != "lane.unset" || all[2].Act == "lane.unset" {
+			h.Errorf("the audit is %+v, %v", all, err)
+		}
+		end()
+	})
+}
+
+// A rule that is slower than before is whole once it is answered: what comes after a crash keeps its pace.
+func TestSlowerPaceSurvivesACrashBeforeTheNextStart(t *testing.T) {
+	for name, slower := range map[string]func(h *house){
+		"another rule": func(h *house) { h.rule("k", func(r *outbox.Rule) { r.Interval = time.Hour }) },
+		"no rule": func(h *house) {
+			h.rule("*", func(r *outbox.Rule) { r.Interval = time.Hour })
+			h.ok(h.UnsetLane("staff", "k"))
+		},
+	} {
+		play(t, nil, func(h *house) {
+			end := h.deliver(&errand{})
+			h.rule("k", func(r *outbox.Rule) { r.Interval = 10 * time.Second })
+			h.task("a")
+			h.at(time.Second)
+			slower(h)
+			slots, err := h.store.Slots() // as a run after a crash would find them
+			h.ok(err)
+			if len(slots) != 1 || slots[0].At.Before(h.began.Add(time.Hour)) {
+				h.Errorf("%s: booked are %v, want one in an hour", name, slots)
+			}
+			end()
+		})
+	}
+}
+
 // While one change waits for the disk another waits for it, and time goes on.
 func TestRulesThatChangeAtOnceWaitForEachOther(t *testing.T) {
 	play(t, nil, func(h *house) {

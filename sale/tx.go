@@ -102,6 +102,8 @@ type Tx interface {
 	Settle(outbox.Outcome)
 	// PutLaneRule sets the rule of a key or pattern.
 	PutLaneRule(pattern string, r outbox.Rule)
+	// RemoveLaneRule takes the rule of a key or pattern away.
+	RemoveLaneRule(pattern string)
 	// Send adds a message to the outbox.
 	Send(outbox.Message)
 	// Audit records who did what.

@@ -31,14 +31,19 @@ func (t *tx) LaneRules() map[string]outbox.Rule {
 		all[pattern] = r
 	}
 	for pattern, r := range t.laneRules.all() {
-		all[pattern] = r
+		if r == nil {
+			delete(all, pattern)
+		} else {
+			all[pattern] = *r
+		}
 	}
 	return all
 }
 
 func (r *reader) LaneRules() map[string]outbox.Rule { return r.laneRules }
 
-func (t *tx) PutLaneRule(pattern string, r outbox.Rule) { t.laneRules.put(pattern, r) }
+func (t *tx) PutLaneRule(pattern string, r outbox.Rule) { t.laneRules.put(pattern, &r) }
+func (t *tx) RemoveLaneRule(pattern string)             { t.laneRules.put(pattern, nil) }
 
 // Send adds a message; a task is found by its id from then on.
 func (t *tx) Send(m outbox.Message) {
@@ -109,7 +114,11 @@ func settledAs(m outbox.Message, o outbox.Outcome, now time.Time) outbox.Message
 func (t *tx) ruleRows() *rows {
 	r := &rows{bucket: bucketRules}
 	for pattern, rule := range t.laneRules.batch {
-		r.put([]byte(pattern), encodeJSON(rule))
+		if rule == nil {
+			r.del([]byte(pattern))
+		} else {
+			r.put([]byte(pattern), encodeJSON(rule))
+		}
 	}
 	return r
 }

@@ -36,8 +36,8 @@ type tx struct {
 	messages  list[outbox.Message]
 	entries   list[sale.Entry]
 	settled   list[outbox.Outcome]
-	forgotten list[uuid.UUID] // closed orders
-	laneRules shadow[string, outbox.Rule]
+	forgotten list[uuid.UUID]              // closed orders
+	laneRules shadow[string, *outbox.Rule] // nil: removed
 	tasks     shadow[uuid.UUID, outbox.Message]
 	slots     list[outbox.Slot]
 	pastSlots list[outbox.Slot]
@@ -58,7 +58,7 @@ func newTx(s *Store) *tx {
 		places: newShadow[placeKey, placeWrite](), tallies: newShadow[string, tally](), called: newShadow[string, int](),
 		orders: newShadow[uuid.UUID, *sale.Order](), holders: newShadow[seatKey, *sale.Order](),
 		receipts: newShadow[receiptKey, *sale.Receipt](), keys: newShadow[sale.KeyHash, *sale.Key](),
-		ordinals: newShadow[struct{}, uint32](), laneRules: newShadow[string, outbox.Rule](), tasks: newShadow[uuid.UUID, outbox.Message](),
+		ordinals: newShadow[struct{}, uint32](), laneRules: newShadow[string, *outbox.Rule](), tasks: newShadow[uuid.UUID, outbox.Message](),
 	}
 	t.lastID, t.counter = partsOf(s.mem.next.newest)
 	t.layers = []layer{

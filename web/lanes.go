@@ -189,8 +189,8 @@ func (s *Server) setLane(c echo.Context, by *sale.Key) error {
 		return err
 	}
 	key := param(c, "key")
-	if by.Role != sale.RoleAdmin && ofTheHouse(key) {
-		return refuse("wrong_role", "Messages about orders go in lanes that begin with order: and their rules are for admins; name a pattern of your own keys.")
+	if err := mayRule(by, key); err != nil {
+		return err
 	}
 	rule, err := s.office.ChangeLane(actor(by), key, func(r *outbox.Rule) {
 		put(&r.Interval, (*time.Duration)(body.Interval))
@@ -203,6 +203,26 @@ func (s *Server) setLane(c echo.Context, by *sale.Key) error {
 		return err
 	}
 	return write(c, http.StatusOK, namedRule{key, ruleOf(rule)})
+}
+
+// unsetLane takes a rule away.
+func (s *Server) unsetLane(c echo.Context, by *sale.Key) error {
+	key := param(c, "key")
+	if err := mayRule(by, key); err != nil {
+		return err
+	}
+	if err := s.office.UnsetLane(actor(by), key); err != nil {
+		return err
+	}
+	return c.NoContent(http.StatusNoContent)
+}
+
+// mayRule refuses shops the rules of the house's own lanes.
+func mayRule(by *sale.Key, key string) error {
+	if by.Role != sale.RoleAdmin && ofTheHouse(key) {
+		return refuse("wrong_role", "Messages about orders go in lanes that begin with order: and their rules are for admins; name a pattern of your own keys.")
+	}
+	return nil
 }
 
 // put sets what was sent.

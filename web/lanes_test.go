@@ -196,8 +196,17 @@ func TestShopsSetNoRulesForMessagesOfTheHouse(t *testing.T) {
 	for _, key := range []string{"*", "o*", "order:*", "order:0190f3d2-7b1c-7000-8000-000000000001", "order:0*"} {
 		h.do("PUT", "/api/v1/lanes/"+key, `{"paused":true}`, "Authorization", shop).refused(403, "wrong_role")
 		h.staff("PUT", "/api/v1/lanes/"+key, `{"paused":false}`).want(200)
+		h.do("DELETE", "/api/v1/lanes/"+key, "", "Authorization", shop).refused(403, "wrong_role")
+		h.staff("DELETE", "/api/v1/lanes/"+key, "").want(204)
 	}
 	for _, key := range []string{"tenant-*", "orders", "p*"} {
 		h.do("PUT", "/api/v1/lanes/"+key, `{"paused":true}`, "Authorization", shop).want(200)
+		for range 2 {
+			h.do("DELETE", "/api/v1/lanes/"+key, "", "Authorization", shop).want(204)
+		}
 	}
+	if list := h.staff("GET", "/api/v1/lanes", "").want(200); list.field("items.0") != nil {
+		t.Errorf("there are still rules: %s", list.Body)
+	}
+	h.staff("DELETE", "/api/v1/lanes/a*b", "").refused(422, "bad_lane")
 }

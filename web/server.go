@@ -218,6 +218,7 @@ func (s *Server) routes() []route {
 		{"GET", api + "/lanes", shop(s.listLanes)},
 		{"GET", lane, shop(s.showLane)},
 		{"PUT", lane, shop(s.setLane)},
+		{"DELETE", lane, shop(s.unsetLane)},
 		{"GET", lane + "/tasks", shop(s.listTasks)},
 		{"POST", lane + "/tasks", shop(s.addTask)},
 		{"GET", task, shop(s.showTask)},

@@ -18,6 +18,10 @@ func (t txRule) PutLaneRule(pattern string, r outbox.Rule) { // the first one st
 	}
 }
 
+type txNoRemoval struct{ sale.Tx }
+
+func (txNoRemoval) RemoveLaneRule(string) {}
+
 type readerRules struct{ sale.Reader }
 
 func (readerRules) LaneRules() map[string]outbox.Rule { return map[string]outbox.Rule{} }
@@ -72,6 +76,9 @@ func init() {
 	brokenStores = append(brokenStores, []brokenStore{
 		{"keeps the first rule of a lane for ever", "the last rule of a lane counts and is kept", func(s storetest.Store, _ int) storetest.Store {
 			return broken{Store: s, update: func(tx sale.Tx) sale.Tx { return txRule{tx} }}
+		}},
+		{"takes no rule of a lane away", "the last rule of a lane counts and is kept", func(s storetest.Store, _ int) storetest.Store {
+			return broken{Store: s, update: func(tx sale.Tx) sale.Tx { return txNoRemoval{tx} }}
 		}},
 		{"loses the rules of lanes when it is opened again", "the last rule of a lane counts and is kept", later(func(r sale.Reader) sale.Reader { return readerRules{r} })},
 		{"finds no task when it is opened again", "a task is found by its id, also after its end", later(func(r sale.Reader) sale.Reader { return readerTask{r} })},

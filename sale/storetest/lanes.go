@@ -18,11 +18,19 @@ func rulesKept(b *bench) {
 	b.update(func(tx sale.Tx) {
 		tx.PutLaneRule("a/b 鍵", outbox.Rule{Interval: time.Second})
 		tx.PutLaneRule("t-*", open)
+		tx.PutLaneRule("gone", slow)
+		tx.PutLaneRule("back", slow)
+	})
+	b.update(func(tx sale.Tx) {
+		tx.RemoveLaneRule("gone")
+		tx.RemoveLaneRule("back")
+		tx.RemoveLaneRule("never")
 		if got := tx.LaneRules(); len(got) != 2 || got["t-*"] != open {
 			b.Errorf("a function reads of its own rules %v", got)
 		}
 	})
 	_ = b.Update(func(tx sale.Tx) error { tx.PutLaneRule("t-*", slow); return errNo })
+	_ = b.Update(func(tx sale.Tx) error { tx.RemoveLaneRule("t-*"); return errNo })
 	before := map[string]outbox.Rule{}
 	b.view(func(r sale.Reader) { before = r.LaneRules() })
 	b.update(func(tx sale.Tx) {
@@ -30,11 +38,12 @@ func rulesKept(b *bench) {
 			b.Errorf("after a refusal the rules are %v", got)
 		}
 		tx.PutLaneRule("a/b 鍵", slow)
+		tx.PutLaneRule("back", open)
 	})
 	if before["a/b 鍵"] != (outbox.Rule{Interval: time.Second}) {
 		b.Errorf("the rules that a view gave have changed")
 	}
-	want := map[string]outbox.Rule{"a/b 鍵": slow, "t-*": open}
+	want := map[string]outbox.Rule{"a/b 鍵": slow, "t-*": open, "back": open}
 	b.twice(func(when string) {
 		b.view(func(r sale.Reader) {
 			if got := r.LaneRules(); !reflect.DeepEqual(got, want) {

@@ -55,7 +55,7 @@ func laneCommand(ctx context.Context, p program, args []string) error {
 		f.Func("interval", "`DURATION` from start to start, such as 1m or 250ms; 0s is no pace", text(&rule.Interval))
 		f.Func("concurrency", "`NUMBER` that may be under way at a time", number(&rule.Concurrency))
 		f.Func("attempts", "`NUMBER` of failures after which a message is dead; 0 is no limit", number(&rule.Attempts))
-		f.Func("deadline", "`DURATION` after which a message is dead; 0s is the usual patience of three days", text(&rule.Deadline))
+		f.Func("deadline", "`DURATION` after which, counted from its notBefore or the last retry by staff, a message is dead; 0s is the usual patience of three days", text(&rule.Deadline))
 	})
 	if err != nil {
 		return err

@@ -56,11 +56,11 @@ func pause(attempt int, retryAfter, maxAge time.Duration, random float64) time.D
 }
 
 // judge turns a failed attempt at m into its outcome at now. A message dies when the receiver is gone for good, when its
-// lane's rule says so, or when it fails at an age of maxAge or more and has had a fair number of tries: one that waited
+// lane's rule says so, or when it fails maxAge or more after its Since and has had a fair number of tries: one that waited
 // for days because the program was off is not given up at its first failure.
 func judge(m Message, f Failure, r *Rule, now time.Time, maxAge time.Duration, random float64) Outcome {
 	o := Outcome{Seq: m.Seq, Attempts: m.Attempts + 1, State: Waiting, LastError: f.Reason, Down: f.Down}
-	age := now.Sub(m.CreatedAt)
+	age := m.age(now)
 	switch {
 	case f.Gone:
 		o.State, o.LastError = Dead, Clip("410 gone: "+f.Reason)
@@ -71,8 +71,8 @@ func judge(m Message, f Failure, r *Rule, now time.Time, maxAge time.Duration, r
 		o.LastError = Clip(fmt.Sprintf("given up after %d attempts in %s: %s", o.Attempts, age.Round(time.Second), f.Reason))
 	default:
 		o.NextAt = now.Add(pause(o.Attempts, f.RetryAfter, maxAge, random))
-		if r != nil && r.Deadline > 0 && o.NextAt.After(m.CreatedAt.Add(r.Deadline)) { // one last attempt at the deadline
-			o.NextAt = m.CreatedAt.Add(r.Deadline)
+		if r != nil && r.Deadline > 0 && o.NextAt.After(now.Add(r.Deadline-age)) { // one last attempt at the deadline
+			o.NextAt = now.Add(r.Deadline - age)
 		}
 	}
 	return o

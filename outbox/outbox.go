@@ -50,12 +50,21 @@ type Message struct {
 	Key       string    // "order:<uuid>"; with Sink it names the lane
 	Sink      string    // name of the sink: the URL as configured, "https://x/y" or "log:". Print it through Mask
 	CreatedAt time.Time // the time of the transaction that wrote it
+	Since     time.Time // its patience counts from then: not before which it was to go at first, or when staff retried it; zero = CreatedAt
 	Body      []byte    // the JSON document, the same bytes at every attempt
 	State     State
 	Attempts  int       // deliveries tried so far
 	NextAt    time.Time // not before; zero = at once
 	LastError string    // what the last attempt met, at most 500 bytes, no secrets
 	Held      bool      // not stored: until NextAt it counts as undecided, since a call may still run that nobody waits for
+}
+
+// age is how much of its patience a message has used up.
+func (m *Message) age(now time.Time) time.Duration {
+	if m.Since.IsZero() {
+		return now.Sub(m.CreatedAt)
+	}
+	return now.Sub(m.Since)
 }
 
 // Envelope builds the outgoing document {"id","topic","key","createdAt","data"}; createdAt is RFC 3339 in UTC with
@@ -90,8 +99,9 @@ type Outcome struct {
 	NextAt    time.Time
 	LastError string
 	State     State
-	Keep      bool // delivered or dropped, the row is kept as one that ended, see State
-	Down      bool // not stored: the receiver was not reached, see Failure
+	Since     time.Time // unless it is zero, that of the row from now on
+	Keep      bool      // delivered or dropped, the row is kept as one that ended, see State
+	Down      bool      // not stored: the receiver was not reached, see Failure
 }
 
 // Book is the durable side of the outbox; the store implements it. Its methods are called from many goroutines.

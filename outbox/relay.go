@@ -24,7 +24,7 @@ type Config struct {
 	Rand    func() float64  // in [0, 1), for jitter; called from many goroutines
 	Log     *slog.Logger    // default: says nothing
 	Rules   map[string]Rule // of lanes that no rule of a key or pattern fits, by sink
-	MaxAge  time.Duration   // patience: a message that fails at this age, after 7 tries at least, is dead; default 72 h
+	MaxAge  time.Duration   // patience: a message that fails so long after its Since, after 7 tries at least, is dead; default 72 h
 }
 
 func (c *Config) defaults() {
@@ -120,8 +120,8 @@ func (r *Relay) meet(sink string) {
 	r.cfg.Log.Warn("messages wait for a sink that is not configured", "sink", Mask(sink))
 }
 
-// Retry lets a message go now. The store must have set its row to Waiting and should have set Attempts to 0, which gives
-// it a fair number of tries even if it is old. A dead message comes back at its place by Seq; messages of its lane
+// Retry lets a message go now. The store must have set its row to Waiting and should have set Attempts to 0 and Since to
+// now, which gives it the patience of a new one. A dead message comes back at its place by Seq; messages of its lane
 // that were delivered meanwhile stay delivered, so it may arrive behind younger ones. If its sink was stopped by a 410, the sink is started again.
 func (r *Relay) Retry(seq uint64) {
 	r.mu.Lock()

@@ -176,7 +176,7 @@ func (r *Relay) load(s start) (m *Message, o Outcome, tried bool) {
 		r.land(func() { r.lanes.Done(Outcome{Seq: s.seq, State: Dead}) })
 		return nil, o, false
 	}
-	if late := r.cfg.Now().Sub(row.CreatedAt); row.Attempts == 0 && s.rule.exhausted(0, late-deadlineSlack) {
+	if late := row.age(r.cfg.Now()); row.Attempts == 0 && s.rule.exhausted(0, late-deadlineSlack) {
 		o = Outcome{Seq: s.seq, State: Dead, LastError: "its deadline passed before its turn came"}
 		r.tell(row, o, s.sink)
 		return nil, o, true

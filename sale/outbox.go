@@ -85,7 +85,7 @@ func maskedTask(body []byte) ([]byte, error) {
 }
 
 // RetryMessage lets a message be delivered again now, to every sink that does
-// not have it, with its tries counted anew. It refuses with [ErrNoSuchMessage].
+// not have it, with its tries and its patience counted anew. It refuses with [ErrNoSuchMessage].
 func (o *Office) RetryMessage(actor, id string) error {
 	return o.decideMessage(actor, id, retry)
 }
@@ -98,15 +98,15 @@ func (o *Office) DropMessage(actor, id string) error {
 // decision is what staff can decide about a message.
 type decision struct {
 	act     string // for the audit
-	outcome func(outbox.Message) outbox.Outcome
+	outcome func(m outbox.Message, now time.Time) outbox.Outcome
 	tell    func(Relay, uint64)
 }
 
-var retry = decision{"message.retry", func(m outbox.Message) outbox.Outcome {
-	return outbox.Outcome{Seq: m.Seq, State: outbox.Waiting}
+var retry = decision{"message.retry", func(m outbox.Message, now time.Time) outbox.Outcome {
+	return outbox.Outcome{Seq: m.Seq, State: outbox.Waiting, Since: now}
 }, Relay.Retry}
 
-var drop = decision{"message.drop", func(m outbox.Message) outbox.Outcome {
+var drop = decision{"message.drop", func(m outbox.Message, _ time.Time) outbox.Outcome {
 	if m.Sink == outbox.TaskSink { // its row tells the caller what became of it
 		return outbox.Outcome{Seq: m.Seq, Delivered: true, Keep: true, State: outbox.Cancelled, Attempts: m.Attempts, LastError: m.LastError}
 	}
@@ -135,7 +135,7 @@ func (o *Office) decideMessage(actor, id string, d decision) error {
 func (o *Office) decide(messages []outbox.Message, d decision, audit func(Tx)) error {
 	err := o.store.Update(func(tx Tx) error {
 		for _, m := range messages {
-			tx.Settle(d.outcome(m))
+			tx.Settle(d.outcome(m, tx.Now()))
 		}
 		audit(tx)
 		return nil
@@ -202,7 +202,8 @@ type Decided struct {
 	Next  uint64 // with this as DeadMessages.After the next call goes on; 0 when all are decided
 }
 
-// RetryDead lets dead messages be delivered again now, a few thousand per call.
+// RetryDead lets dead messages be delivered again now, as [Office.RetryMessage]
+// does it, a few thousand per call.
 // What it has decided stays decided if the process ends in the middle; calling
 // again does the rest. A message that dies again is not met twice by calls that
 // go on after Next.

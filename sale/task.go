@@ -82,7 +82,7 @@ func (o *Office) AddTask(key string, r TaskRequest) (v TaskView, fresh bool, err
 			ID: id.String(), Topic: TopicTask, Key: key, Sink: outbox.TaskSink, CreatedAt: tx.Now(), Body: body, State: outbox.Waiting,
 		}, true
 		if r.NotBefore != nil && r.NotBefore.After(tx.Now()) {
-			m.NextAt = *r.NotBefore
+			m.NextAt, m.Since = *r.NotBefore, *r.NotBefore
 		}
 		tx.Send(m)
 		return nil

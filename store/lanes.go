@@ -102,6 +102,9 @@ func (s *Store) coldTask(seq uint64) (m outbox.Message, found bool) {
 // settledAs is a message after an outcome at now.
 func settledAs(m outbox.Message, o outbox.Outcome, now time.Time) outbox.Message {
 	m.Attempts, m.NextAt, m.LastError, m.State = o.Attempts, o.NextAt, o.LastError, o.State
+	if !o.Since.IsZero() {
+		m.Since = o.Since
+	}
 	if o.Delivered {
 		m.NextAt = now
 		if m.State == "" {

@@ -116,13 +116,20 @@ func timeAt(b []byte) time.Time {
 	return moment(int64(binary.BigEndian.Uint64(b)))
 }
 
+// hasSince is a bit of a message's attempts: the time Since follows them.
+const hasSince = 1 << 31
+
 // encodeMessage writes length-prefixed texts, then the fixed part; the body is
-// last and kept byte for byte.
+// last and kept byte for byte. Few have a time Since.
 func encodeMessage(m outbox.Message) []byte {
 	b := appendTexts(make([]byte, 0, 128+len(m.Body)), m.ID, m.Topic, m.Key, m.Sink, string(m.State), m.LastError)
 	b = appendTime(b, m.CreatedAt)
 	b = appendTime(b, m.NextAt)
-	b = binary.BigEndian.AppendUint32(b, uint32(m.Attempts))
+	if attempts := uint32(m.Attempts); m.Since.IsZero() {
+		b = binary.BigEndian.AppendUint32(b, attempts)
+	} else {
+		b = appendTime(binary.BigEndian.AppendUint32(b, attempts|hasSince), m.Since)
+	}
 	return append(b, m.Body...)
 }
 
@@ -159,9 +166,17 @@ func decodeMessage(seq uint64, b []byte, body bool) (outbox.Message, error) {
 	}
 	m.State = outbox.State(state)
 	m.CreatedAt, m.NextAt = timeAt(b), timeAt(b[8:])
-	m.Attempts = int(binary.BigEndian.Uint32(b[16:]))
+	attempts := binary.BigEndian.Uint32(b[16:])
+	m.Attempts = int(attempts &^ hasSince)
+	if b = b[20:]; attempts&hasSince != 0 {
+		if len(b) < 8 {
+			return m, fmt.Errorf("message %d: %w", seq, errDamaged)
+		}
+		m.Since = timeAt(b)
+		b = b[8:]
+	}
 	if body {
-		m.Body = append([]byte(nil), b[20:]...)
+		m.Body = append([]byte(nil), b...)
 	}
 	return m, nil
 }

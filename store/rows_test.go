@@ -58,6 +58,9 @@ func TestMessagesComeBackFromTheirRows(t *testing.T) {
 			Seq: r.Uint64(), ID: randomText(r), Topic: randomText(r), Key: randomText(r), Sink: randomText(r), CreatedAt: randomTime(r),
 			Body: []byte(randomText(r)), State: outbox.State(randomText(r)), Attempts: r.IntN(1 << 30), NextAt: randomTime(r), LastError: randomText(r),
 		}
+		if r.IntN(2) == 0 {
+			m.Since = randomTime(r)
+		}
 		b := encodeMessage(m)
 		got, err := decodeMessage(m.Seq, b, true)
 		if err != nil || !bytes.Equal(got.Body, m.Body) {
@@ -98,6 +101,7 @@ func FuzzDecodeMessage(f *testing.F) {
 	f.Add([]byte{})
 	f.Add(bytes.Repeat([]byte{0xff}, 40))
 	f.Add(encodeMessage(outbox.Message{ID: "1", Topic: "t", Body: []byte("{}")}))
+	f.Add(encodeMessage(outbox.Message{ID: "1", Since: time.Unix(1, 0)}))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		m, err := decodeMessage(7, b, true)
 		if err != nil {

@@ -19,6 +19,7 @@ var upgrades = []func(*bolt.Tx) error{
 		}
 		return err
 	},
+	2: func(*bolt.Tx) error { return nil }, // messages may say since when their patience counts
 }
 
 // bucketsOf gives the buckets that a file of a format must have.

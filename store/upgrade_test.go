@@ -93,7 +93,7 @@ func TestFileOfFormat1IsBroughtToThisFormatAndLosesNothing(t *testing.T) {
 func TestUpgradeIsOneTransactionAndOfAnUpgradedFileNone(t *testing.T) {
 	path, _ := older(t)
 	_, before := formatOf(t, path)
-	for _, want := range []int{1, 0} {
+	for _, want := range []int{format - 1, 0} { // one for each format
 		db, err := bolt.Open(path, 0o600, &bolt.Options{NoFreelistSync: true}) // as the store does, else opening writes it
 		if err != nil {
 			t.Fatal(err)
@@ -102,7 +102,7 @@ func TestUpgradeIsOneTransactionAndOfAnUpgradedFileNone(t *testing.T) {
 			t.Fatal(err)
 		}
 		version, after := formatOf(t, path)
-		if version != 2 || after-before != want {
+		if version != format || after-before != want {
 			t.Errorf("it took %d transactions to format %d, want %d", after-before, version, want)
 		}
 		before = after

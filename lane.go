@@ -117,7 +117,11 @@ func (r remote) showLane(ctx context.Context, p program, key string) error {
 	if err := r.ask(ctx, http.MethodGet, lanesPath+"/"+url.PathEscape(key), nil, &l); err != nil {
 		return err
 	}
-	fmt.Fprintf(p.out, "%s: %d wait, %d under way, next slot %s\n", l.Key, l.QueueCount, l.InFlight, l.NextSlot)
+	fmt.Fprintf(p.out, "%s: %d wait, %d under way", l.Key, l.QueueCount, l.InFlight)
+	if l.NextSlot != "" { // it is not paused
+		fmt.Fprintf(p.out, ", next slot %s", l.NextSlot)
+	}
+	fmt.Fprintln(p.out)
 	printRule(p, l)
 	return nil
 }

@@ -252,11 +252,8 @@ func (h *house) start(ctx, delivering context.Context) {
 	h.loops.Go(func() {
 		if err := h.relay.Run(delivering); err != nil {
 			h.log.Warn("outbox", "error", err.Error())
-			h.store.LeaveOpen()
 		}
-		if h.relay.CutOff() > 0 {
-			h.store.LeaveOpen()
-		}
+		h.store.LeaveOpen(h.relay.LeftOpen())
 	})
 	if h.demo != nil {
 		h.loops.Go(func() { h.demo.Run(ctx) })

@@ -55,7 +55,7 @@ var faults = []planted{
 	{"slots forgotten at the start", []change{
 		{"serve.go", "	h.relay.Resume(slots)\n", "	_ = slots\n"}}, "tasks"},
 	{"no lease after a kill", []change{
-		{"store/resume.go", "			m.NextAt, m.Held = now.Add(s.leaseTime), true\n", "			_ = m\n"}}, "tasks|messages"},
+		{"store/lease.go", "		m.NextAt, m.Held = until, true\n", "		_ = until\n"}}, "tasks|messages"},
 	{"new tasks pass those that may be under way", []change{
 		{"outbox/lane.go", " && l.held == 0:", ":"}}, "tasks"},
 	{"numbers begin anew at the start", []change{

@@ -68,8 +68,8 @@ type Relay struct {
 	strangers map[string]bool
 	delivered uint64
 	failed    uint64
-	cutOff    int // attempts that Run cut off
-	unsettled int // outcomes that Run had to leave unsettled
+	cutOff    []uint64 // messages whose attempts Run cut off
+	unsettled int      // outcomes that Run had to leave unsettled
 }
 
 // NewRelay returns a relay that delivers once Run runs. It panics without a Book.
@@ -166,12 +166,19 @@ func (r *Relay) Stats() Stats {
 	return s
 }
 
-// CutOff counts the attempts that Run cut off at its end. Their receivers may still be busy with them, for up to
-// DefaultTimeout, as after a kill.
-func (r *Relay) CutOff() int {
+// LeftOpen gives, once Run has returned, the numbers of the messages whose attempts it cut off or did not see end, and of
+// those whose outcomes are not settled. Their receivers may be busy with them for up to DefaultTimeout.
+func (r *Relay) LeftOpen() []uint64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.cutOff
+	open := slices.Clone(r.cutOff)
+	for seq, it := range r.lanes.items {
+		if it.state == inFlight && !slices.ContainsFunc(r.paced, func(s start) bool { return s.seq == seq }) {
+			open = append(open, seq)
+		}
+	}
+	slices.Sort(open)
+	return open
 }
 
 // nudge makes the run loop look again. The change it tells of is made before, so no wake-up can be lost: either the loop

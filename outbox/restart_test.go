@@ -137,8 +137,8 @@ func TestAnEndLetsAttemptsFinishAndCutsOffThoseThatHang(t *testing.T) {
 		if row.Attempts != 0 || row.State != Waiting {
 			t.Errorf("an attempt that we cut off counts: %+v", row)
 		}
-		if n := r.CutOff(); n != 1 {
-			t.Errorf("%d are said to be cut off", n)
+		if open := r.LeftOpen(); !slices.Equal(open, []uint64{2}) {
+			t.Errorf("%v are said to be left open", open)
 		}
 		if got := sink.seqs("quick"); len(got) != 1 {
 			t.Errorf("after the end of ctx more went: %v", got)

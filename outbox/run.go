@@ -198,7 +198,7 @@ func (r *Relay) attempt(tries context.Context, s start) (o Outcome, tried bool) 
 		return Outcome{Seq: m.Seq, Delivered: true, Attempts: m.Attempts + 1, LastError: Clip(answer), Keep: keeps}, true
 	}
 	if tries.Err() != nil { // cut off by us: nobody knows whether it arrived, it is not the receiver's failure
-		r.land(func() { r.cutOff++; r.lanes.Release(m.Seq, m.NextAt) })
+		r.land(func() { r.cutOff = append(r.cutOff, m.Seq); r.lanes.Release(m.Seq, m.NextAt) })
 		return o, false
 	}
 	f := failureOf(err)

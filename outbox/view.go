@@ -5,7 +5,7 @@ import "time"
 // LaneState is how a lane stands.
 type LaneState struct {
 	Rule     Rule
-	Next     time.Time // the next start is not before; now when nothing but the turn of others holds it up
+	Next     time.Time // the next start is not before; now when nothing but the turn of others holds it up, zero when it is paused
 	Waiting  int       // messages that wait, those whose time has not come included
 	InFlight int
 }
@@ -20,12 +20,13 @@ func (r *Relay) Lane(sink, key string) LaneState {
 	if t := r.lanes.targets[sink]; t != nil && t.lanes[key] != nil {
 		ln := t.lanes[key]
 		s.Waiting, s.InFlight = ln.waiting(), int(ln.flight)
-		if slot := time.Unix(0, ln.slot); slot.After(now) {
-			s.Next = slot
-		}
+		s.Next = latest(now, time.Unix(0, ln.soonest()))
 	}
 	if rule != nil {
 		s.Rule = *rule
+	}
+	if rule.paused() {
+		s.Next = time.Time{}
 	}
 	s.Rule.Concurrency = max(s.Rule.Concurrency, 1)
 	return s
@@ -55,9 +56,22 @@ func (r *Relay) Standing(seq uint64) (Standing, bool) {
 	if ln.rule.paused() {
 		return s, true
 	}
-	s.Due = latest(now, time.Unix(0, ln.slot)).Add(time.Duration(s.Position) * ln.rule.Step())
+	s.Due = latest(now, time.Unix(0, ln.soonest())).Add(time.Duration(s.Position) * ln.rule.Step())
 	s.Due = latest(s.Due, time.Unix(0, it.nextAt))
 	return s, true
+}
+
+// stuck tells whether the lane waits for the time of one that failed, or that may be under way for a run before this one.
+func (l *lane) stuck() bool {
+	return l.rest != nil && len(l.rest.again) == 0 && len(l.rest.later) > 0 && (l.held > 0 || l.flight == 0 && l.open >= l.rule.limit())
+}
+
+// soonest is when the lane can start a message, in Unix nanoseconds.
+func (l *lane) soonest() int64 {
+	if l.stuck() {
+		return max(l.slot, l.rest.later[0].nextAt)
+	}
+	return l.slot
 }
 
 // before counts the waiting messages of the lane that go before it.
@@ -80,10 +94,15 @@ func (l *lane) before(it *item) (n int) {
 		if l.rest != nil {
 			n += len(l.rest.again)
 		}
+		if l.stuck() {
+			count(l.rest.later, func(o *item) bool { return o.tried })
+		}
 	case it.waits == inAgain:
 		count(l.rest.again, earlier)
 	default:
-		count(l.fresh, always)
+		if !it.tried || !l.stuck() {
+			count(l.fresh, always)
+		}
 		count(l.rest.again, always)
 		count(l.rest.later, func(o *item) bool { return o.nextAt < it.nextAt || o.nextAt == it.nextAt && o.seq < it.seq })
 	}

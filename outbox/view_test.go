@@ -45,6 +45,40 @@ func TestTheShownSlotIsTheTimeAtWhichAMessageGoes(t *testing.T) {
 	})
 }
 
+// The first of a lane may be under way for a run before this one: all that is shown waits for it.
+func TestTheShownSlotWaitsForACallThatWasLeftOpen(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		book, sink := newShelf(), &receiver{}
+		r, end := running(t, book, map[string]Sink{"s": sink}, nil, func(c *Config) {
+			c.Rules = map[string]Rule{"s": {Interval: time.Minute}}
+		})
+		some := book.commit("s", keysOf("k", 1, 4)...)
+		some[0].NextAt, some[0].Held = time.Now().Add(DefaultTimeout), true
+		r.Offer(some)
+		synctest.Wait()
+		if s := r.Lane("s", "k0"); !s.Next.Equal(some[0].NextAt) {
+			t.Errorf("the next slot is in %v", time.Until(s.Next))
+		}
+		for i, m := range some {
+			want := some[0].NextAt.Add(time.Duration(i) * time.Minute)
+			if s, _ := r.Standing(m.Seq); s.Position != i || !s.Due.Equal(want) {
+				t.Errorf("message %d stands at %d, due in %v", m.Seq, s.Position, time.Until(s.Due))
+			}
+		}
+		time.Sleep(time.Hour)
+		stop(t, end)
+		for i, at := range sink.times("k0") {
+			if at != DefaultTimeout+time.Duration(i)*time.Minute || sink.got[i].Seq != some[i].Seq {
+				t.Errorf("start %d was of message %d at %v", i, sink.got[i].Seq, at)
+			}
+		}
+		r.SetRule("k0", &Rule{Paused: true})
+		if s := r.Lane("s", "k0"); !s.Next.IsZero() {
+			t.Errorf("a paused lane has a slot in %v", time.Until(s.Next))
+		}
+	})
+}
+
 func TestALaneRunsOutOfTriesAndTimeByItsRule(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		book := newShelf()

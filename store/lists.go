@@ -155,12 +155,11 @@ func (s *Store) Attention() []*sale.Receipt {
 
 // ServeOutbox hands over all messages not yet delivered, and from then on each
 // new one after its commit, in the order of their sequence numbers and without
-// their bodies. It is called once, before any Update. After a run that was
-// interrupted, those that may be under way come with a later time, see
-// Options.Lease.
+// their bodies. It is called once, before any Update. Those that may be under
+// way for a run before come with a later time, see Options.Lease.
 func (s *Store) ServeOutbox(offer func([]outbox.Message)) error {
 	const page = 10_000
-	now := s.now()
+	now, stuck := s.now(), map[laneName]bool{}
 	for after := uint64(0); ; {
 		msgs, err := s.messages("", after, page)
 		if err != nil {
@@ -169,10 +168,7 @@ func (s *Store) ServeOutbox(offer func([]outbox.Message)) error {
 		if len(msgs) == 0 {
 			break
 		}
-		if s.interrupted {
-			s.lease(msgs, now)
-			s.leased = now.Add(s.leaseTime)
-		}
+		s.lease(msgs, now, stuck)
 		offer(msgs)
 		after = msgs[len(msgs)-1].Seq
 	}

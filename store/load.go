@@ -42,7 +42,6 @@ func (s *Store) load() error {
 	}
 	s.tellFindings(m.look.Findings())
 	m.look = nil
-	s.interrupted = last != nil && !last.Ended || last == nil && m.next.message > 1
 	b := &rebase{}
 	b.step, b.unsure = s.clock.resume(last)
 	now := s.now()
@@ -55,6 +54,7 @@ func (s *Store) load() error {
 		em.toldAt = now
 	}
 	s.mem = m
+	s.takeOver(last, b.needed(), now)
 	return s.begin(b)
 }
 

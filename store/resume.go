@@ -21,7 +21,8 @@ type sitting struct {
 	Boot    time.Duration `json:"boot"`              // the boot clock ...
 	At      time.Time     `json:"at"`                // ... when the store's time was this
 	Ahead   time.Duration `json:"ahead,omitempty"`   // by which the wall clock was ahead of that
-	Ended   bool          `json:"ended,omitempty"`   // closed in order, nothing is owed from it
+	Ended   bool          `json:"ended,omitempty"`   // closed in order
+	Owed    owed          `json:"owed,omitzero"`
 }
 
 func loadSitting(tx *bolt.Tx) (*sitting, error) {
@@ -43,6 +44,13 @@ func (c *clock) sitting() sitting {
 		s.Machine = ""
 	}
 	return s
+}
+
+// sitting is what the file keeps of this run while it has it open.
+func (s *Store) sitting() sitting {
+	now := s.clock.sitting()
+	now.Owed = s.owed
+	return now
 }
 
 // resume sets the clock at the start of a run. In the same run of the machine
@@ -190,7 +198,7 @@ func (s *Store) begin(b *rebase) error {
 		if err := b.write(tx); err != nil {
 			return err
 		}
-		return tx.Bucket(bucketMeta).Put(keyClock, encodeJSON(s.clock.sitting()))
+		return tx.Bucket(bucketMeta).Put(keyClock, encodeJSON(s.sitting()))
 	}
 	id := 0
 	s.noted = s.ahead()
@@ -216,38 +224,21 @@ func (s *Store) noteStep(tx *bolt.Tx, ahead time.Duration) error {
 	if ahead == s.noted {
 		return nil
 	}
-	return tx.Bucket(bucketMeta).Put(keyClock, encodeJSON(s.clock.sitting()))
+	return tx.Bucket(bucketMeta).Put(keyClock, encodeJSON(s.sitting()))
 }
 
-// end writes down that the run ended in order, and that nothing is owed any more
-// from an interrupted one before it. When that fails the next run takes this one
-// for interrupted, which costs a pause and nothing else.
+// end writes down that the run ended in order, and what is owed. When that fails
+// the next run takes this one for interrupted, which costs a pause and nothing
+// else.
 func (s *Store) end() {
 	if s.opening != nil || s.health.get() != nil {
 		return
 	}
 	last := s.clock.sitting()
-	last.Ended = (!s.interrupted || s.served && !s.now().Before(s.leased)) && !s.unfinished.Load()
+	last.Ended = !s.interrupted || s.served // else what was owed is still owed
+	last.Owed = s.owedAtEnd()
 	err := s.db.Update(func(tx *bolt.Tx) error { return tx.Bucket(bucketMeta).Put(keyClock, encodeJSON(last)) })
 	if err != nil && !errors.Is(err, bolterrors.ErrDatabaseNotOpen) { // closed before
 		s.log.Warn("cannot write the end of the run", "error", err.Error())
-	}
-}
-
-// LeaveOpen says that deliveries of this run may go on after its end: the next
-// run takes it for interrupted.
-func (s *Store) LeaveOpen() { s.unfinished.Store(true) }
-
-// logSink takes messages in this process: none outlives it.
-const logSink = "log:"
-
-// lease puts off a message that may be under way at its receiver since before
-// the interruption, until that attempt must be over: at most one of a lane is
-// ever under way. Nothing of it is on disk.
-func (s *Store) lease(msgs []outbox.Message, now time.Time) {
-	for i := range msgs {
-		if m := &msgs[i]; m.State == outbox.Waiting && m.Sink != logSink && !m.NextAt.After(now) {
-			m.NextAt, m.Held = now.Add(s.leaseTime), true
-		}
 	}
 }

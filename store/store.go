@@ -77,9 +77,9 @@ type Store struct {
 	noted       time.Duration        // Store.ahead as the file has it
 	interrupted bool                 // the run before was killed, or lost its power: what it did may still go on elsewhere
 	served      bool                 // the outbox was handed over
-	unfinished  atomic.Bool          // deliveries may go on after the end
+	left        []uint64             // messages whose deliveries may go on after the end
 	leaseTime   time.Duration
-	leased      time.Time // until then receivers may be at work for the run before
+	owed        owed      // from runs before this one, see takeOver
 	findings    []Finding // what was wrong with the file at the start
 }
 

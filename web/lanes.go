@@ -55,7 +55,7 @@ func ruleOf(r outbox.Rule) ruleDoc {
 
 type laneDoc struct {
 	Key        string `json:"key"`
-	NextSlot   stamp  `json:"nextSlot"`
+	NextSlot   *stamp `json:"nextSlot"` // null in a paused lane
 	QueueCount int    `json:"queueCount"`
 	InFlight   int    `json:"inFlight"`
 	ruleDoc
@@ -167,7 +167,7 @@ func (s *Server) showLane(c echo.Context, _ *sale.Key) error {
 	if err != nil {
 		return err
 	}
-	return write(c, http.StatusOK, laneDoc{v.Key, stamp(v.Next), v.Waiting, v.InFlight, ruleOf(v.Rule)})
+	return write(c, http.StatusOK, laneDoc{v.Key, stampOf(v.Next), v.Waiting, v.InFlight, ruleOf(v.Rule)})
 }
 
 // namedRule is the rule of a key or pattern.

@@ -151,7 +151,11 @@ func TestRuleKeepsWhatIsNotSent(t *testing.T) {
 	is(set("a-*", `{"interval":"0s","paused":null}`), "0s", 3, false)
 	is(set("a-1", `{"attempts":4,"deadline":"1h"}`), "1.5s", 3, true)
 	is(set("a-1", `{}`), "1.5s", 3, true)
-	is(h.staff("GET", "/api/v1/lanes/a-1", "").want(200), "1.5s", 3, true)
+	paused := h.staff("GET", "/api/v1/lanes/a-1", "").want(200)
+	is(paused, "1.5s", 3, true)
+	if !strings.Contains(string(paused.Body), `"nextSlot":null`) {
+		t.Errorf("a paused lane is %s", paused.Body)
+	}
 	is(h.staff("GET", "/api/v1/lanes/a-2", "").want(200), "0s", 3, false)
 	is(set("b", ``), "1m0s", 1, false)
 	list := h.staff("GET", "/api/v1/lanes", "").want(200)

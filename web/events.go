@@ -51,6 +51,9 @@ func eventOf(e *sale.Event, phase sale.Phase) eventDoc {
 }
 
 func (s *Server) listEvents(c echo.Context) error {
+	if err := askAll(c); err != nil {
+		return err
+	}
 	var docs []eventDoc
 	for _, e := range s.office.Events() {
 		if e, phase, err := s.office.Event(e.ID); err == nil { // else removed meanwhile

@@ -18,6 +18,9 @@ type keyDoc struct {
 }
 
 func (s *Server) listKeys(c echo.Context, _ *sale.Key) error {
+	if err := askAll(c); err != nil {
+		return err
+	}
 	var docs []keyDoc
 	for _, k := range s.office.Keys() {
 		docs = append(docs, keyDoc{ID: k.ID, Role: k.Role, Name: k.Name, CreatedAt: stamp(k.CreatedAt)})

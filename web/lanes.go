@@ -116,7 +116,7 @@ func (s *Server) addTask(c echo.Context, _ *sale.Key) error {
 }
 
 func (s *Server) listTasks(c echo.Context, _ *sale.Key) error {
-	n, err := limitOf(c)
+	n, err := askPage(c)
 	if err != nil {
 		return err
 	}
@@ -233,6 +233,9 @@ func put[T any](to, sent *T) {
 }
 
 func (s *Server) listLanes(c echo.Context, _ *sale.Key) error {
+	if err := askAll(c); err != nil {
+		return err
+	}
 	rules, err := s.office.LaneRules()
 	if err != nil {
 		return err

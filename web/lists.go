@@ -1,7 +1,9 @@
 package web
 
 import (
+	"maps"
 	"net/http"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,24 +22,49 @@ const (
 	pageScan = 5000 // orders looked at for one page of a search
 )
 
-// limitOf reads how many items a page shall have.
-func limitOf(c echo.Context) (int, error) {
-	v := c.QueryParam("limit")
+// askPage refuses parameters that a list does not know, since a typing error would change what it shows without a word,
+// and reads how many items a page shall have. All lists know limit and cursor; more names the others.
+func askPage(c echo.Context, more ...string) (n int, err error) {
+	sent, err := url.ParseQuery(c.Request().URL.RawQuery)
+	if err != nil {
+		return 0, refuse("bad_request", "What follows the question mark in the address cannot be read.")
+	}
+	known := append([]string{"limit", "cursor"}, more...)
+	for _, name := range slices.Sorted(maps.Keys(sent)) {
+		if !slices.Contains(known, name) {
+			return 0, refuse("bad_request", "The parameter "+quoted(name)+" is not known here. This list knows "+strings.Join(known, ", ")+".")
+		}
+		if len(sent[name]) > 1 {
+			return 0, refuse("bad_request", "The parameter "+quoted(name)+" is there twice.")
+		}
+	}
+	v := sent.Get("limit")
 	if v == "" {
 		return pageSize, nil
 	}
-	n, err := strconv.Atoi(v)
+	n, err = strconv.Atoi(v)
 	if err != nil || n < 1 || n > pageMax {
 		return 0, refuse("bad_request", "The parameter limit must be 1 to "+strconv.Itoa(pageMax)+".")
 	}
 	return n, nil
 }
 
+// askAll is askPage for a list that is always one page and so gives no cursor.
+func askAll(c echo.Context) error {
+	if _, err := askPage(c); err != nil {
+		return err
+	}
+	if c.QueryParam("cursor") != "" {
+		return errBadCursor
+	}
+	return nil
+}
+
 // listOrders lists the orders of one event or of all, newest first within an
 // event, that contain the query. A search that looked at pageScan orders ends
 // the page early; its cursor goes on from there.
 func (s *Server) listOrders(c echo.Context, _ *sale.Key) error {
-	n, err := limitOf(c)
+	n, err := askPage(c, "event", "query")
 	if err != nil {
 		return err
 	}
@@ -198,6 +225,9 @@ const deadReason = "Nobody took this message. Mend its receiver and try it again
 const attentionDead = 100
 
 func (s *Server) listAttention(c echo.Context, _ *sale.Key) error {
+	if err := askAll(c); err != nil {
+		return err
+	}
 	type dated struct {
 		since time.Time
 		doc   any
@@ -252,7 +282,7 @@ type auditDoc struct {
 }
 
 func (s *Server) listAudit(c echo.Context, _ *sale.Key) error {
-	n, err := limitOf(c)
+	n, err := askPage(c)
 	if err != nil {
 		return err
 	}

@@ -32,7 +32,7 @@ var whyWords = map[string]string{
 }
 
 func (s *Server) listMessages(c echo.Context, _ *sale.Key) error {
-	n, err := limitOf(c)
+	n, err := askPage(c, "state")
 	if err != nil {
 		return err
 	}

@@ -28,6 +28,9 @@ func (s *Server) staffEventOf(e *sale.Event) (staffEventDoc, error) {
 }
 
 func (s *Server) staffEvents(c echo.Context, _ *sale.Key) error {
+	if err := askAll(c); err != nil {
+		return err
+	}
 	var docs []staffEventDoc
 	for _, e := range s.office.Events() {
 		if d, err := s.staffEventOf(e); err == nil { // else removed meanwhile

@@ -38,15 +38,15 @@ type laneRule struct {
 }
 
 type laneRow struct {
-	Key         string `json:"key"`
-	NextSlot    string `json:"nextSlot"`
-	QueueCount  int    `json:"queueCount"`
-	InFlight    int    `json:"inFlight"`
-	Interval    string `json:"interval"`
-	Concurrency int    `json:"concurrency"`
-	Paused      bool   `json:"paused"`
-	Attempts    int    `json:"attempts"`
-	Deadline    string `json:"deadline"`
+	Key         shownText `json:"key"`
+	NextSlot    shownText `json:"nextSlot"`
+	QueueCount  int       `json:"queueCount"`
+	InFlight    int       `json:"inFlight"`
+	Interval    shownText `json:"interval"`
+	Concurrency int       `json:"concurrency"`
+	Paused      bool      `json:"paused"`
+	Attempts    int       `json:"attempts"`
+	Deadline    shownText `json:"deadline"`
 }
 
 func laneCommand(ctx context.Context, p program, args []string) error {

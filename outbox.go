@@ -8,8 +8,11 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"strings"
 	"text/tabwriter"
 	"time"
+
+	"foyer/outbox"
 )
 
 const outboxHelp = `Look at the messages and tasks of a running foyer that are not delivered, and decide about them.
@@ -29,14 +32,14 @@ made before a time, such as 2027-03-01T19:00:00Z, or longer ago than a duration,
 
 // messageRow is a message that is not delivered, as the API lists it.
 type messageRow struct {
-	ID        string     `json:"id"`
-	Topic     string     `json:"topic"`
-	Key       string     `json:"key"`
-	Sink      string     `json:"sink"`
-	State     string     `json:"state"`
+	ID        shownText  `json:"id"`
+	Topic     shownText  `json:"topic"`
+	Key       shownText  `json:"key"`
+	Sink      shownText  `json:"sink"`
+	State     shownText  `json:"state"`
 	Attempts  int        `json:"attempts"`
 	NextAt    *time.Time `json:"nextAt"`
-	LastError string     `json:"lastError"`
+	LastError shownText  `json:"lastError"`
 	CreatedAt time.Time  `json:"createdAt"`
 }
 
@@ -144,8 +147,10 @@ func (r remote) showMessage(ctx context.Context, p program, id string) error {
 	if err := json.Indent(&body, m.Body, "", "  "); err != nil {
 		return fmt.Errorf("%s does not answer like foyer: %w", r.server, err)
 	}
-	_, err := fmt.Fprintln(p.out, body.String())
-	return err
+	for line := range strings.SplitSeq(body.String(), "\n") {
+		fmt.Fprintln(p.out, outbox.Escape(line))
+	}
+	return nil
 }
 
 func (r remote) decideMessage(ctx context.Context, p program, word, id string) error {

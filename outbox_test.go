@@ -161,3 +161,20 @@ func TestOutboxCommandIsCareful(t *testing.T) {
 		t.Errorf("without a key: %d, %q", code, w.err.String())
 	}
 }
+
+func TestTerminalIsNotFooledByTextsOfOthers(t *testing.T) {
+	w := newWorld(t)
+	data := filepath.Join(w.dir, "data")
+	mail(t, data, 1, 1, func(_, _ int, m *outbox.Message) {
+		m.Sink, m.State, m.LastError, m.Key = "https://shop.example/hook", outbox.Dead, "5\u202e03\x1b[2J", "tenant\u2066\u200b"
+	})
+	w.env["FOYER_ADMIN_KEY"] = "a key for this test"
+	url, _ := w.start("serve", "--addr", "127.0.0.1:0", "--data", data)
+	cli := newWorld(t)
+	cli.env["FOYER_ADMIN_KEY"], cli.env["FOYER_SERVER"] = "a key for this test", url
+	cli.says("outbox list", `5\u202e03\u001b[2J`, `tenant\u2066\u200b`)
+	cli.says("outbox show msg_0_0", `5\u202e03\u001b[2J`, `of tenant\u2066\u200b,`, `  "key": "tenant\u2066\u200b"`)
+	if code := cli.run("lane", "show", "a\u202eb"); code == exitOK || !strings.Contains(cli.err.String(), "cannot be seen") {
+		t.Errorf("exit code %d, said %q", code, cli.err.String())
+	}
+}

@@ -11,6 +11,8 @@ import (
 	"net/http"
 	"strings"
 	"time"
+
+	"foyer/outbox"
 )
 
 // remote is a running foyer that a command asks.
@@ -49,6 +51,19 @@ func remoteCommand(p program, name, help string, args []string, more func(*flag.
 	return r, words, nil
 }
 
+// shownText is a text of the server as a terminal may show it: what is not seen there, or would steer it, is escaped. Others
+// have chosen keys, and answers of receivers.
+type shownText string
+
+func (s *shownText) UnmarshalJSON(b []byte) error {
+	var text string
+	if err := json.Unmarshal(b, &text); err != nil {
+		return err
+	}
+	*s = shownText(outbox.Escape(text))
+	return nil
+}
+
 // ask makes one request of a running foyer and reads its answer into out.
 func (r remote) ask(ctx context.Context, method, path string, body []byte, out any) error {
 	if r.key == "" {
@@ -74,11 +89,11 @@ func (r remote) ask(ctx context.Context, method, path string, body []byte, out a
 		return fmt.Errorf("%s broke off its answer: %w", shownURL(r.server), err)
 	}
 	if res.StatusCode/100 != 2 {
-		var problem struct{ Detail string }
+		var problem struct{ Detail shownText }
 		if json.Unmarshal(answer, &problem) != nil || problem.Detail == "" {
 			return fmt.Errorf("%s answered %s", shownURL(r.server), res.Status)
 		}
-		return errors.New(problem.Detail)
+		return errors.New(string(problem.Detail))
 	}
 	if out == nil {
 		return nil

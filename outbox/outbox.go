@@ -24,7 +24,6 @@ import (
 	"net/url"
 	"strings"
 	"time"
-	"unicode/utf8"
 )
 
 // State says where a stored message stands. Delivered messages have no state: their row is deleted.
@@ -38,9 +37,6 @@ const (
 	Done      State = "DONE"
 	Cancelled State = "CANCELLED"
 )
-
-// maxReason is how much of a receiver's answer is kept, in bytes.
-const maxReason = 500
 
 // Message is one thing that one sink must be told.
 type Message struct {
@@ -140,7 +136,7 @@ type Failure struct {
 // Error returns the reason.
 func (f Failure) Error() string { return f.Reason }
 
-// failureOf reads any error of a sink as a Failure with a clipped reason.
+// failureOf reads any error of a sink as a Failure with a reason that is clipped and escaped.
 func failureOf(err error) Failure {
 	var f Failure
 	var p *Failure
@@ -153,31 +149,8 @@ func failureOf(err error) Failure {
 	default:
 		f.Reason = err.Error()
 	}
-	f.Reason = Clip(f.Reason)
+	f.Reason = Clip(Escape(Clip(f.Reason)))
 	return f
-}
-
-// Clip makes text from outside fit for a row, a log line and a page: valid UTF-8, no control characters (they become
-// spaces), at most 500 bytes, cut between characters.
-func Clip(s string) string {
-	if len(s) > 4*maxReason {
-		s = s[:4*maxReason]
-	}
-	s = strings.Map(func(c rune) rune {
-		if c < ' ' || c == 0x7f || c == utf8.RuneError || (c >= 0x80 && c < 0xa0) {
-			return ' '
-		}
-		return c
-	}, s)
-	s = strings.Join(strings.Fields(s), " ")
-	if len(s) <= maxReason {
-		return s
-	}
-	cut := maxReason
-	for !utf8.RuneStart(s[cut]) {
-		cut--
-	}
-	return s[:cut]
 }
 
 // Mask returns the name of a sink for logs and pages: user, password, query and fragment of a URL are left out, since

@@ -153,8 +153,8 @@ func checkLaneKey(key string, pattern bool) error {
 	switch {
 	case key == "" || len(key) > maxLaneKey || !utf8.ValidString(key):
 		return ErrBadLane.say(fmt.Sprintf("A lane's key has 1 to %d bytes of UTF-8.", maxLaneKey))
-	case strings.ContainsFunc(key, func(c rune) bool { return c < ' ' || c == 0x7f }):
-		return ErrBadLane.say("A lane's key has no control characters.")
+	case strings.ContainsFunc(key, outbox.Unseen):
+		return ErrBadLane.say("A lane's key has no control characters and no others that cannot be seen, such as marks for the direction of writing.")
 	case strings.Contains(name, "*") && pattern:
 		return ErrBadLane.say("An asterisk stands only at the end of a pattern such as tenant-*.")
 	case strings.Contains(name, "*"):

@@ -130,7 +130,7 @@ func TestBadRulesAndKeysAreRefused(t *testing.T) {
 				h.refused(err, sale.ErrBadLane)
 			}
 		}
-		for _, key := range []string{"", strings.Repeat("k", 201), "a*b", "a**", "a\x00", "a\x7f", "\xff"} {
+		for _, key := range []string{"", strings.Repeat("k", 201), "a*b", "a**", "a\x00", "a\x7f", "\u0085", "a\u202eb", "\u2066", "a\u200f", "\u200b", "\ufeff", "\u2028", "\xff"} {
 			_, err := h.ChangeLane("staff", key, pause)
 			h.refused(err, sale.ErrBadLane)
 			_, err = h.Lane(key)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -104,6 +105,9 @@ func (o *Office) taskBody(r TaskRequest) ([]byte, error) {
 	}
 	if len(r.ID) > maxTaskID {
 		return nil, ErrBadTask.say(fmt.Sprintf("id has at most %d bytes.", maxTaskID))
+	}
+	if strings.ContainsFunc(r.ID, outbox.Unseen) {
+		return nil, ErrBadTask.say("id has no control characters and no others that cannot be seen, such as marks for the direction of writing.")
 	}
 	if err := r.Check(); err != nil {
 		return nil, ErrBadTask.say("The task cannot be made: " + err.Error() + ".")

@@ -291,7 +291,7 @@ func TestTasksThatCannotBeMadeAreRefused(t *testing.T) {
 	play(t, nil, func(h *house) {
 		for name, spoil := range map[string]func(*sale.TaskRequest){
 			"scheme": func(r *sale.TaskRequest) { r.URL = "file:///etc/passwd" }, "method": func(r *sale.TaskRequest) { r.Method = "BREW" },
-			"id": func(r *sale.TaskRequest) { r.ID = strings.Repeat("x", 256) }, "body": func(r *sale.TaskRequest) { r.Body = json.RawMessage("{") },
+			"id": func(r *sale.TaskRequest) { r.ID = strings.Repeat("x", 256) }, "turned id": func(r *sale.TaskRequest) { r.ID = "a\u202eb" }, "body": func(r *sale.TaskRequest) { r.Body = json.RawMessage("{") },
 			"header": func(r *sale.TaskRequest) { r.Headers = map[string]string{"Host": "x"} },
 		} {
 			r := request("a")

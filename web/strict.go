@@ -10,6 +10,8 @@ import (
 	"time"
 	"unicode"
 	"unicode/utf8"
+
+	"foyer/outbox"
 )
 
 // strict walks a JSON text beside the Go type that will take it, and refuses
@@ -261,7 +263,7 @@ func plain(path, text string) error {
 // quoted shows a field's name in a sentence, cut to a decent length.
 func quoted(name string) string {
 	name = strings.ToValidUTF8(strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) {
+		if outbox.Unseen(r) {
 			return -1
 		}
 		return r

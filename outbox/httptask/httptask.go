@@ -55,14 +55,14 @@ func (s *Sink) Deliver(ctx context.Context, m outbox.Message) error {
 	return err
 }
 
-// Call makes the request once and returns what was answered, clipped.
+// Call makes the request once and returns what was answered, clipped and escaped.
 func (s *Sink) Call(ctx context.Context, m outbox.Message) (string, error) {
 	req, err := s.request(ctx, m)
 	if err != nil {
 		return "", &outbox.Failure{Reason: "the request cannot be made", Final: true}
 	}
 	answer, err := s.client.Do(req)
-	answer = withoutSecrets(answer, req)
+	answer = outbox.Escape(withoutSecrets(answer, req))
 	var f *outbox.Failure
 	if errors.As(err, &f) {
 		f.Reason = withoutSecrets(f.Reason, req)

@@ -11,12 +11,12 @@ import (
 	"foyer/outbox"
 )
 
-// Bounds of lanes.
+// Bounds of lanes and their rules.
 const (
-	maxLaneKey      = 200 // bytes
-	maxInterval     = 30 * 24 * time.Hour
-	maxConcurrency  = 1000
-	maxRuleAttempts = 1000
+	maxLaneKey     = 200 // bytes
+	maxInterval    = 30 * 24 * time.Hour
+	MaxConcurrency = 1000
+	MaxAttempts    = 1000
 )
 
 // TaskInterval is the time from one task of a key to the next while no rule says another.
@@ -166,13 +166,13 @@ func checkLaneKey(key string, pattern bool) error {
 func checkRule(r outbox.Rule) error {
 	switch {
 	case r.Interval != outbox.SinkInterval && (r.Interval < 0 || r.Interval > maxInterval):
-		return ErrBadLane.say(`interval is a duration from "0s" to "720h", such as "1m" or "250ms".`)
-	case r.Concurrency < 1 || r.Concurrency > maxConcurrency:
-		return ErrBadLane.say(fmt.Sprintf("concurrency is a number from 1 to %d.", maxConcurrency))
-	case r.Attempts < 0 || r.Attempts > maxRuleAttempts:
-		return ErrBadLane.say(fmt.Sprintf("attempts is a number from 0 (no limit) to %d.", maxRuleAttempts))
+		return ErrBadLane.say(fmt.Sprintf("interval is %s, but it %s.", r.Interval, ErrBadSpan))
+	case r.Concurrency < 1 || r.Concurrency > MaxConcurrency:
+		return ErrBadLane.say(fmt.Sprintf("concurrency is %d, but it must be a number from 1 to %d.", r.Concurrency, MaxConcurrency))
+	case r.Attempts < 0 || r.Attempts > MaxAttempts:
+		return ErrBadLane.say(fmt.Sprintf("attempts is %d, but it must be a number from 0 (no limit) to %d.", r.Attempts, MaxAttempts))
 	case r.Deadline < 0 || r.Deadline > maxInterval:
-		return ErrBadLane.say(`deadline is a duration from "0s" (the usual patience of three days) to "720h".`)
+		return ErrBadLane.say(fmt.Sprintf("deadline is %s, but it %s.", r.Deadline, ErrBadSpan))
 	}
 	return nil
 }

@@ -27,17 +27,16 @@ type period time.Duration
 
 func (p period) MarshalJSON() ([]byte, error) { return json.Marshal(time.Duration(p).String()) }
 
-func (p *period) UnmarshalJSON(b []byte) error {
-	var text string
-	if err := json.Unmarshal(b, &text); err != nil {
-		return refuse("bad_lane", `A duration is a text such as "1m", "250ms" or "0s".`)
+// spanOf reads a field of a rule; nil when it was not sent.
+func spanOf(field string, sent *string) (*time.Duration, error) {
+	if sent == nil {
+		return nil, nil
 	}
-	d, err := time.ParseDuration(text)
-	if err != nil || d < 0 {
-		return refuse("bad_lane", `A duration is a text such as "1m", "250ms" or "0s".`)
+	d, err := sale.ParseSpan(*sent)
+	if err != nil {
+		return nil, refuse("bad_lane", field+" is "+quoted(*sent)+", but it "+err.Error()+".")
 	}
-	*p = period(d)
-	return nil
+	return &d, nil
 }
 
 // ruleDoc is the rule of a lane.
@@ -93,9 +92,9 @@ func taskOf(v sale.TaskView) taskDoc {
 
 func (s *Server) addTask(c echo.Context, _ *sale.Key) error {
 	var body struct {
-		ID        string            `json:"id"`
+		ID        *string           `json:"id"`
 		URL       string            `json:"url"`
-		Method    string            `json:"method"`
+		Method    *string           `json:"method"`
 		Headers   map[string]string `json:"headers"`
 		Body      foreign           `json:"body"`
 		NotBefore *time.Time        `json:"notBefore"`
@@ -103,9 +102,16 @@ func (s *Server) addTask(c echo.Context, _ *sale.Key) error {
 	if err := read(c, &body); err != nil {
 		return err
 	}
-	v, fresh, err := s.office.AddTask(param(c, "key"), sale.TaskRequest{ID: body.ID, NotBefore: body.NotBefore, Request: outbox.Request{
-		URL: body.URL, Method: body.Method, Headers: body.Headers, Body: json.RawMessage(body.Body),
-	}})
+	switch {
+	case body.ID != nil && *body.ID == "":
+		return refuse("bad_task", "id is empty. Leave it out, or send 1 to 255 bytes.")
+	case body.Method != nil && *body.Method == "":
+		return refuse("bad_task", "method is empty. Leave it out for POST, or name one.")
+	}
+	task := sale.TaskRequest{NotBefore: body.NotBefore, Request: outbox.Request{URL: body.URL, Headers: body.Headers, Body: json.RawMessage(body.Body)}}
+	put(&task.ID, body.ID)
+	put(&task.Method, body.Method)
+	v, fresh, err := s.office.AddTask(param(c, "key"), task)
 	switch {
 	case err != nil:
 		return err
@@ -179,13 +185,21 @@ type namedRule struct {
 // setLane changes the parts of a rule that are sent.
 func (s *Server) setLane(c echo.Context, by *sale.Key) error {
 	var body struct {
-		Interval    *period `json:"interval"`
+		Interval    *string `json:"interval"`
 		Concurrency *int    `json:"concurrency"`
 		Paused      *bool   `json:"paused"`
 		Attempts    *int    `json:"attempts"`
-		Deadline    *period `json:"deadline"`
+		Deadline    *string `json:"deadline"`
 	}
 	if err := read(c, &body); err != nil {
+		return err
+	}
+	interval, err := spanOf("interval", body.Interval)
+	if err != nil {
+		return err
+	}
+	deadline, err := spanOf("deadline", body.Deadline)
+	if err != nil {
 		return err
 	}
 	key := param(c, "key")
@@ -193,11 +207,11 @@ func (s *Server) setLane(c echo.Context, by *sale.Key) error {
 		return err
 	}
 	rule, err := s.office.ChangeLane(actor(by), key, func(r *outbox.Rule) {
-		put(&r.Interval, (*time.Duration)(body.Interval))
+		put(&r.Interval, interval)
 		put(&r.Concurrency, body.Concurrency)
 		put(&r.Paused, body.Paused)
 		put(&r.Attempts, body.Attempts)
-		put(&r.Deadline, (*time.Duration)(body.Deadline))
+		put(&r.Deadline, deadline)
 	})
 	if err != nil {
 		return err

@@ -24,19 +24,17 @@ Ctrl-C stops it; starting it again goes on where it was.`
 const demoCrowd = 2000
 
 func demoCommand(ctx context.Context, p program, args []string) error {
-	s, err := parseSettings(p, "demo", aboutDemo, args, func(s *settings) {
-		s.Data = "foyer-demo"
-		s.LogRequests = false
-		s.DemoProvider = false // set below, with a secret made here
-	})
+	secret, err := newSecret()
 	if err != nil {
 		return err
 	}
-	s.DemoProvider = true
-	if s.DemoSecret == nil {
-		if s.DemoSecret, err = newSecret(); err != nil {
-			return err
-		}
+	s, err := parseSettings(p, "demo", aboutDemo, args, func(s *settings) {
+		s.Data = "foyer-demo"
+		s.LogRequests = false
+		s.DemoProvider, s.DemoSecret = true, secret
+	})
+	if err != nil {
+		return err
 	}
 	if s.AdminKey, err = demoPassword(s); err != nil {
 		return err

@@ -9,6 +9,8 @@ import (
 	"net/url"
 	"strconv"
 	"text/tabwriter"
+
+	"foyer/sale"
 )
 
 const laneHelp = `Look at lanes of a running foyer and change their rules.
@@ -23,8 +25,9 @@ Usage: foyer lane list
 A lane is all tasks and messages of one key; they go one after the other. KEY may be a pattern for many keys, which
 ends with an asterisk: 'tenant-*' (in quotes, for the shell). The rule of a key comes before that of a pattern, a longer
 pattern before a shorter one. At most --concurrency start in any --interval, counted from start to start, and no more
-than that are under way at a time. A change holds at once. A key of role shop will do in FOYER_ADMIN_KEY. A key that was
-paused, resumed or set has a rule of its own from then on, until it is unset: then it follows its pattern again.
+ than that are under way at a time. A change holds at once. A key that was paused, resumed or set has a rule of its own from
+ then on, until it is unset: then it follows its pattern again. In FOYER_ADMIN_KEY a key of role shop will do, except to set
+ or unset a rule that fits the lanes of messages about orders: order:..., *.
 
 `
 
@@ -52,15 +55,18 @@ type laneRow struct {
 func laneCommand(ctx context.Context, p program, args []string) error {
 	var rule laneRule
 	r, words, err := remoteCommand(p, "lane", laneHelp, args, func(f *flag.FlagSet) {
-		f.Func("interval", "`DURATION` from start to start, such as 1m or 250ms; 0s is no pace", text(&rule.Interval))
-		f.Func("concurrency", "`NUMBER` that may be under way at a time", number(&rule.Concurrency))
-		f.Func("attempts", "`NUMBER` of failures after which a message is dead; 0 is no limit", number(&rule.Attempts))
-		f.Func("deadline", "`DURATION` after which, counted from its notBefore or the last retry by staff, a message is dead; 0s is the usual patience of three days", text(&rule.Deadline))
+		f.Func("interval", "`DURATION` from start to start, such as 1m or 250ms; 0s is no pace", span(&rule.Interval))
+		f.Func("concurrency", "`NUMBER` that may be under way at a time", number(&rule.Concurrency, 1, sale.MaxConcurrency))
+		f.Func("attempts", "`NUMBER` of failures after which a message is dead; 0 is no limit", number(&rule.Attempts, 0, sale.MaxAttempts))
+		f.Func("deadline", "`DURATION` after which, counted from its notBefore or the last retry by staff, a message is dead; 0s is the usual patience of three days", span(&rule.Deadline))
 	})
 	if err != nil {
 		return err
 	}
 	yes, no := true, false
+	if len(words) == 2 && words[1] == "" {
+		return usageError("KEY is empty; see foyer lane --help")
+	}
 	switch {
 	case len(words) == 1 && words[0] == "list":
 		return r.listLanes(ctx, p)
@@ -78,16 +84,22 @@ func laneCommand(ctx context.Context, p program, args []string) error {
 	return usageError("use lane list | show KEY | set --interval DURATION KEY | unset KEY | pause KEY | resume KEY; see foyer lane --help")
 }
 
-func text(to **string) func(string) error {
-	return func(v string) error { *to = &v; return nil }
+// span takes the value of a flag that is a duration, as it was written.
+func span(to **string) func(string) error {
+	return func(v string) error {
+		_, err := sale.ParseSpan(v)
+		*to = &v
+		return err
+	}
 }
 
-func number(to **int) func(string) error {
+// number takes the value of a flag that is a whole number from low to high.
+func number(to **int, low, high int) func(string) error {
 	return func(v string) error {
 		n, err := strconv.Atoi(v)
 		*to = &n
-		if err != nil {
-			return fmt.Errorf("it must be a whole number")
+		if err != nil || n < low || n > high {
+			return fmt.Errorf("must be a whole number from %d to %d", low, high)
 		}
 		return nil
 	}

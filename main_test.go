@@ -149,6 +149,12 @@ func TestWrongUseIsOneSentenceAndExitCode2(t *testing.T) {
 		"bad network":                         {"", []string{"serve", "--trusted-proxies", "10.0.0.0/99"}, "is no network"},
 		"bad rate limit":                      {"", []string{"serve", "--rate-limit", "-1"}, "--rate-limit"},
 		"plan without word":                   {"", []string{"plan", "x.csv"}, "plan check FILE"},
+		"duration of a lane":                  {"", []string{"lane", "set", "K", "--interval=nonsense"}, "invalid value for --interval: must be a duration"},
+		"duration without unit":               {"", []string{"lane", "set", "K", "--deadline=0"}, "invalid value for --deadline: must be a duration"},
+		"lane of nobody":                      {"", []string{"lane", "set", "K", "--concurrency=0"}, "must be a whole number from 1 to 1000"},
+		"tries of a lane":                     {"", []string{"lane", "set", "K", "--attempts=1001"}, "must be a whole number from 0 to 1000"},
+		"no lane":                             {"", []string{"lane", "show", ""}, "KEY is empty"},
+		"no message":                          {"", []string{"outbox", "show", ""}, "use outbox list"},
 		"event without word":                  {"", []string{"event"}, "event create [flags] FILE"},
 		"version with argument":               {"", []string{"version", "1"}, "no arguments"},
 	} {
@@ -337,6 +343,9 @@ func TestVersionAndHelp(t *testing.T) {
 	w := newWorld(t)
 	if code := w.run("version"); code != exitOK || !strings.HasPrefix(w.out.String(), "foyer ") {
 		t.Errorf("version: %d, %q", code, w.out.String())
+	}
+	if w.run("demo", "--help"); !strings.Contains(strings.Join(strings.Fields(w.out.String()), " "), "except in a demo (default true)") {
+		t.Errorf("the demo does not say that it has its provider: %s", w.out.String())
 	}
 	for _, args := range [][]string{{"help"}, {"serve", "--help"}, {"demo", "-h"}, {"event", "--help"}, {"plan", "--help"}, {"check", "--help"}, {"lane", "--help"}, {"outbox", "--help"}} {
 		if code := w.run(args...); code != exitOK || len(w.out.String()) < 100 {

@@ -63,7 +63,7 @@ func outboxCommand(ctx context.Context, p program, args []string) error {
 	if len(words) > 0 {
 		word, words = words[0], words[1:]
 	}
-	one := len(words) == 1 && o == outboxFlags{}
+	one := len(words) == 1 && words[0] != "" && o == outboxFlags{}
 	switch {
 	case word == "list" && len(words) == 0 && o == outboxFlags{state: o.state}:
 		return r.listMessages(ctx, p, o.state)
@@ -188,17 +188,30 @@ func (r remote) decideDead(ctx context.Context, p program, word, before string) 
 		}
 		if err := r.ask(ctx, http.MethodPost, outboxPath+"/"+word, sent, &done); err != nil {
 			if total > 0 {
-				err = fmt.Errorf("%d messages are done, the others are not: %w", total, err)
+				err = fmt.Errorf("done so far: %d, the others are left as they were: %w", total, err)
 			}
 			return err
 		}
 		total += done.Count
 		if done.Next == nil {
-			_, err := fmt.Fprintf(p.out, map[string]string{"retry": "%d dead messages are tried again.\n", "drop": "%d dead messages were given up.\n"}[word], total)
+			_, err := fmt.Fprintln(p.out, decided(word, total))
 			return err
 		}
 		body.Cursor = *done.Next
 	}
+}
+
+// decided says what became of n dead messages.
+func decided(word string, n int) string {
+	switch {
+	case word == "retry" && n == 1:
+		return "1 dead message is tried again."
+	case word == "retry":
+		return fmt.Sprintf("%d dead messages are tried again.", n)
+	case n == 1:
+		return "1 dead message was given up."
+	}
+	return fmt.Sprintf("%d dead messages were given up.", n)
 }
 
 // momentBefore reads a time, or how long before now it is; nil for 0s, which is

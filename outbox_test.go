@@ -103,10 +103,10 @@ func TestOutboxCommandDecides(t *testing.T) {
 	cli.lists("--state dead", "0_0 1_0 1_1")
 	cli.says("outbox drop msg_1_1", "It was given up.")
 	cli.lists("", "0_0 0_1 1_0 2_0 2_1")
-	cli.says("outbox drop --all --before 72h", "1 dead messages were given up.")
+	cli.says("outbox drop --all --before 72h", "1 dead message was given up.")
 	cli.lists("", "0_1 1_0 2_0 2_1")
 	cli.says("outbox drop --all --before 2020-01-01T00:00:00Z", "0 dead messages were given up.")
-	cli.says("outbox retry --all", "1 dead messages are tried again.")
+	cli.says("outbox retry --all", "1 dead message is tried again.")
 	cli.lists("--state dead", "")
 	cli.says("outbox list --state dead", "No message is dead.")
 	cli.says("outbox drop --before 0s --all", "0 dead messages were given up.")
@@ -174,7 +174,7 @@ func TestTerminalIsNotFooledByTextsOfOthers(t *testing.T) {
 	cli.env["FOYER_ADMIN_KEY"], cli.env["FOYER_SERVER"] = "a key for this test", url
 	cli.says("outbox list", `5\u202e03\u001b[2J`, `tenant\u2066\u200b`)
 	cli.says("outbox show msg_0_0", `5\u202e03\u001b[2J`, `of tenant\u2066\u200b,`, `  "key": "tenant\u2066\u200b"`)
-	if code := cli.run("lane", "show", "a\u202eb"); code == exitOK || !strings.Contains(cli.err.String(), "cannot be seen") {
+	if code := cli.run("lane", "show", "a\u202eb"); code != exitUsage || !strings.Contains(cli.err.String(), "cannot be seen") {
 		t.Errorf("exit code %d, said %q", code, cli.err.String())
 	}
 }

@@ -30,7 +30,7 @@ func remoteCommand(p program, name, help string, args []string, more func(*flag.
 	f.Usage = func() {
 		fmt.Fprint(p.out, help)
 		printFlags(f)
-		fmt.Fprint(p.out, "\nFOYER_ADMIN_KEY must hold an admin key. --server has the environment twin FOYER_SERVER; the flag wins.\n")
+		fmt.Fprint(p.out, "\nFOYER_ADMIN_KEY must hold a key, of role admin unless said otherwise. --server has the environment twin FOYER_SERVER; the flag wins.\n")
 	}
 	if asksForHelp(args) {
 		f.Usage()
@@ -89,9 +89,15 @@ func (r remote) ask(ctx context.Context, method, path string, body []byte, out a
 		return fmt.Errorf("%s broke off its answer: %w", shownURL(r.server), err)
 	}
 	if res.StatusCode/100 != 2 {
-		var problem struct{ Detail shownText }
+		var problem struct {
+			Code   string
+			Detail shownText
+		}
 		if json.Unmarshal(answer, &problem) != nil || problem.Detail == "" {
 			return fmt.Errorf("%s answered %s", shownURL(r.server), res.Status)
+		}
+		if problem.Code == "bad_lane" { // what is wrong stands on the command line
+			return usageError("%s", problem.Detail)
 		}
 		return errors.New(string(problem.Detail))
 	}

@@ -44,7 +44,7 @@ func (s *settings) bind(f *flag.FlagSet) {
 	f.StringVar(&s.Metrics, "metrics", "", "`HOST:PORT` for /metrics alone, open to all who reach it; when empty it is on the main address, for clients on this machine and admin keys")
 	f.Var(&s.Sinks, "sink", "`TOPIC=URL` where messages of a topic go, * for all; repeatable; see Sinks below (default *=log:)")
 	f.Var(&s.AllowTargets, "allow-targets", "`CIDR,...` of private networks that tasks may reach, and webhooks by name")
-	f.BoolVar(&s.DemoProvider, "demo-provider", false, "offer the demo payment provider, which takes no money; needs FOYER_DEMO_SECRET")
+	f.BoolVar(&s.DemoProvider, "demo-provider", false, "offer the demo payment provider, which takes no money; needs FOYER_DEMO_SECRET, except in a demo")
 	f.IntVar(&s.RateLimit, "rate-limit", 2500, "`NUMBER` of new visitors, and of joins, that one address may make per second, with bursts of four times that; 0 is no limit")
 	f.DurationVar(&s.Tick, "tick", time.Second, "`DURATION` between two looks at who may come in")
 	f.BoolVar(&s.LogRequests, "log-requests", true, "write one JSON line per request to the log (standard error)")

@@ -10,12 +10,12 @@ import (
 	"net/http/httptest"
 	"net/netip"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"foyer/outbox"
 	"foyer/outbox/client"
+	"foyer/outbox/client/clienttest"
 )
 
 var _ outbox.Sink = (*Sink)(nil)
@@ -233,71 +233,19 @@ func TestAMessageThatCannotBeSignedIsNotSent(t *testing.T) {
 	}
 }
 
-// answering makes every host name resolve to addrs, one per look-up, the last one for ever after. It speaks DNS over a
-// pipe (RFC 1035, 4.2.2: two bytes of length first), so the whole path of New is under test: resolver, dialer, guard.
-func answering(t *testing.T, addrs ...netip.Addr) {
-	old := net.DefaultResolver
-	t.Cleanup(func() { net.DefaultResolver = old })
-	var mu sync.Mutex
-	net.DefaultResolver = &net.Resolver{PreferGo: true, Dial: func(context.Context, string, string) (net.Conn, error) {
-		client, server := net.Pipe()
-		go func() {
-			defer server.Close()
-			query := make([]byte, 2048)
-			if _, err := io.ReadFull(server, query[:2]); err != nil {
-				return
-			}
-			query = query[2 : 2+int(query[0])<<8+int(query[1])]
-			if _, err := io.ReadFull(server, query); err != nil {
-				return
-			}
-			mu.Lock()
-			defer mu.Unlock()
-			answer, used := reply(query, addrs[0])
-			if used && len(addrs) > 1 {
-				addrs = addrs[1:]
-			}
-			_, _ = server.Write(append([]byte{byte(len(answer) >> 8), byte(len(answer))}, answer...))
-		}()
-		return client, nil
-	}}
-}
-
-// reply answers one DNS question with a, if it asks for a's kind of address.
-func reply(query []byte, a netip.Addr) ([]byte, bool) {
-	end := 12
-	for query[end] != 0 {
-		end += int(query[end]) + 1
-	}
-	question := query[12 : end+5]
-	kind := byte(1) // A
-	if a.Is6() {
-		kind = 28 // AAAA
-	}
-	used := question[len(question)-3] == kind
-	out := []byte{query[0], query[1], 0x81, 0x80, 0, 1, 0, 0, 0, 0, 0, 0}
-	out = append(out, question...)
-	if used {
-		out[7] = 1
-		out = append(out, 0xc0, 12, 0, kind, 0, 1, 0, 0, 0, 0, 0, byte(a.BitLen()/8))
-		out = append(out, a.AsSlice()...)
-	}
-	return out, used
-}
-
 func TestANameThatLeadsToAClosedAddressIsRefusedWhenItIsDialled(t *testing.T) { // B162
 	calls := 0
 	srv, _ := serve(t, func(http.ResponseWriter, *http.Request) { calls++ })
 	_, port, _ := net.SplitHostPort(strings.TrimPrefix(srv.URL, "http://"))
 	for _, a := range []string{"127.0.0.1", "169.254.169.254", "10.0.0.1", "::1", "::ffff:10.0.0.1", "64:ff9b::7f00:1"} {
-		answering(t, netip.MustParseAddr(a))
+		clienttest.Answer(t, netip.MustParseAddr(a))
 		f := failure(t, New(Config{URL: "http://rebound.example:" + port}).Deliver(t.Context(), message))
 		if calls != 0 || !strings.Contains(f.Reason, "is in a closed range") {
 			t.Errorf("%s: %d calls, %+v", a, calls, f)
 		}
 	}
 	for _, host := range []string{"localhost.localdomain", "a.localhost", "0x7f000001.example"} {
-		answering(t, netip.MustParseAddr("127.0.0.1"))
+		clienttest.Answer(t, netip.MustParseAddr("127.0.0.1"))
 		if err := New(Config{URL: "http://" + host + ":" + port}).Deliver(t.Context(), message); err == nil || calls != 0 {
 			t.Errorf("%s was dialled: %v", host, err)
 		}
@@ -308,7 +256,7 @@ func TestANameThatChangesItsAnswerGainsNothing(t *testing.T) { // B162, rebindin
 	calls := 0
 	srv, _ := serve(t, func(http.ResponseWriter, *http.Request) { calls++ })
 	_, port, _ := net.SplitHostPort(strings.TrimPrefix(srv.URL, "http://"))
-	answering(t, netip.MustParseAddr("127.0.0.2"), netip.MustParseAddr("127.0.0.1"))
+	clienttest.Answer(t, netip.MustParseAddr("127.0.0.2"), netip.MustParseAddr("127.0.0.1"))
 	s := New(Config{URL: "http://rebound.example:" + port, Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.2/32")}})
 	_ = s.Deliver(t.Context(), message) // to the allowed address, where nobody listens
 	f := failure(t, s.Deliver(t.Context(), message))
@@ -321,7 +269,7 @@ func TestAnAllowedRangeIsDialled(t *testing.T) {
 	calls := 0
 	srv, _ := serve(t, func(http.ResponseWriter, *http.Request) { calls++ })
 	_, port, _ := net.SplitHostPort(strings.TrimPrefix(srv.URL, "http://"))
-	answering(t, netip.MustParseAddr("127.0.0.1"))
+	clienttest.Answer(t, netip.MustParseAddr("127.0.0.1"))
 	s := New(Config{URL: "http://inside.example:" + port, Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}})
 	t.Cleanup(s.client.Close)
 	if err := s.Deliver(t.Context(), message); err != nil || calls != 1 {

@@ -161,6 +161,12 @@ func (r remote) unsetLane(ctx context.Context, p program, key string) error {
 
 func printRule(p program, l laneRow) {
 	fmt.Fprintf(p.out, "%s: %d in any %s", l.Key, l.Concurrency, l.Interval)
+	if l.Attempts > 0 {
+		fmt.Fprintf(p.out, ", dead after %s", tries(l.Attempts))
+	}
+	if l.Deadline != "0s" {
+		fmt.Fprintf(p.out, ", dead at the age of %s", l.Deadline)
+	}
 	if l.Paused {
 		fmt.Fprint(p.out, ", paused")
 	}

@@ -129,7 +129,7 @@ func (r remote) showMessage(ctx context.Context, p program, id string) error {
 	}
 	fmt.Fprintf(p.out, "%s of %s, made %s\n", m.Topic, m.Key, m.CreatedAt.UTC().Format(time.RFC3339))
 	for _, c := range m.Copies {
-		fmt.Fprintf(p.out, "sink %s  %s, %d tries", c.Sink, c.State, c.Attempts)
+		fmt.Fprintf(p.out, "sink %s  %s, %s", c.Sink, c.State, tries(c.Attempts))
 		switch {
 		case c.Running:
 			fmt.Fprint(p.out, ", under way now")
@@ -151,6 +151,13 @@ func (r remote) showMessage(ctx context.Context, p program, id string) error {
 		fmt.Fprintln(p.out, outbox.Escape(line))
 	}
 	return nil
+}
+
+func tries(n int) string {
+	if n == 1 {
+		return "1 try"
+	}
+	return fmt.Sprintf("%d tries", n)
 }
 
 func (r remote) decideMessage(ctx context.Context, p program, word, id string) error {

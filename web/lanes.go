@@ -3,7 +3,6 @@ package web
 import (
 	"encoding/json"
 	"net/http"
-	"strconv"
 	"strings"
 	"time"
 
@@ -138,17 +137,22 @@ func (s *Server) listTasks(c echo.Context, _ *sale.Key) error {
 	for _, v := range tasks {
 		docs = append(docs, taskOf(v))
 	}
-	cursor := ""
-	if next > 0 {
-		cursor = strconv.FormatUint(next, 10)
+	return write(c, http.StatusOK, pageOf(docs, cursorOf(next)))
+}
+
+// taskID reads the task of the address; what can be none is not there.
+func taskID(c echo.Context) (uuid.UUID, error) {
+	id, err := uuid.Parse(param(c, "task"))
+	if err != nil {
+		return id, sale.ErrNoSuchTask
 	}
-	return write(c, http.StatusOK, pageOf(docs, cursor))
+	return id, nil
 }
 
 func (s *Server) showTask(c echo.Context, _ *sale.Key) error {
-	id, err := uuid.Parse(param(c, "task"))
+	id, err := taskID(c)
 	if err != nil {
-		return sale.ErrNoSuchTask
+		return err
 	}
 	v, err := s.office.Task(id)
 	if err != nil {
@@ -158,9 +162,9 @@ func (s *Server) showTask(c echo.Context, _ *sale.Key) error {
 }
 
 func (s *Server) cancelTask(c echo.Context, by *sale.Key) error {
-	id, err := uuid.Parse(param(c, "task"))
+	id, err := taskID(c)
 	if err != nil {
-		return sale.ErrNoSuchTask
+		return err
 	}
 	if err := s.office.CancelTask(actor(by), id); err != nil {
 		return err

@@ -301,11 +301,19 @@ func (s *Server) listAudit(c echo.Context, _ *sale.Key) error {
 	for _, e := range entries {
 		docs = append(docs, auditDoc{e.Seq, stamp(e.At), e.Actor, e.Event, e.Act, e.Detail})
 	}
-	next := ""
+	next := uint64(0)
 	if len(entries) == n && entries[n-1].Seq > 1 {
-		next = strconv.FormatUint(entries[n-1].Seq, 10)
+		next = entries[n-1].Seq
 	}
-	return write(c, http.StatusOK, pageOf(docs, next))
+	return write(c, http.StatusOK, pageOf(docs, cursorOf(next)))
+}
+
+// cursorOf is the cursor of a list that goes by number; "" for 0, which ends it.
+func cursorOf(next uint64) string {
+	if next == 0 {
+		return ""
+	}
+	return strconv.FormatUint(next, 10)
 }
 
 // numberCursor reads the cursor of a list that goes by number; 0 without one.

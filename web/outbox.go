@@ -54,11 +54,11 @@ func (s *Server) listMessages(c echo.Context, _ *sale.Key) error {
 			m.ID, m.Topic, m.Key, outbox.Mask(m.Sink), m.State, m.Attempts, stampOf(m.NextAt), m.LastError, stamp(m.CreatedAt),
 		})
 	}
-	next := ""
+	next := uint64(0)
 	if len(messages) == n {
-		next = strconv.FormatUint(messages[n-1].Seq, 10)
+		next = messages[n-1].Seq
 	}
-	return write(c, http.StatusOK, pageOf(docs, next))
+	return write(c, http.StatusOK, pageOf(docs, cursorOf(next)))
 }
 
 // copyDoc is how a message stands at one sink that does not have it.
@@ -134,8 +134,7 @@ func decideDead(c echo.Context, by *sale.Key, act func(string, sale.DeadMessages
 		Count int     `json:"count"`
 		Next  *string `json:"next"` // the cursor that goes on; null when all are decided
 	}{Count: done.Count}
-	if done.Next > 0 {
-		next := strconv.FormatUint(done.Next, 10)
+	if next := cursorOf(done.Next); next != "" {
 		answer.Next = &next
 	}
 	return write(c, http.StatusOK, answer)

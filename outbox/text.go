@@ -36,9 +36,11 @@ func Clip(s string) string {
 
 // Unseen tells whether a character shows nothing of itself but may change how others are shown: controls, marks that turn
 // the direction of writing and other formats, separators of lines, and what Unicode tells programs not to show
-// (Unicode Technical Report 36; Default_Ignorable_Code_Point).
+// (Unicode Technical Report 36; Default_Ignorable_Code_Point). The two joiners and the variation selectors are not among
+// them: emoji, Persian and the scripts of India are written with them.
 func Unseen(c rune) bool {
-	return unicode.In(c, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)
+	const nonJoiner, joiner = 0x200c, 0x200d
+	return c != nonJoiner && c != joiner && unicode.In(c, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Other_Default_Ignorable_Code_Point)
 }
 
 // Escape makes what is [Unseen] in a text of others visible, as JSON escapes it: "\u202e".

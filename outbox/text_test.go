@@ -8,13 +8,14 @@ import (
 func TestWhatIsNotSeenIsEscapedAsInJSON(t *testing.T) {
 	for in, want := range map[string]string{
 		"":                          "",
+		"👩\u200d👩\u200d👧 ❤\ufe0f":   "👩\u200d👩\u200d👧 ❤\ufe0f",
 		"Grüße, 東京 – ok":            "Grüße, 東京 – ok",
 		"pay\u202ecod.exe":          `pay\u202ecod.exe`,
 		"\u2066a\u2069\u200e\u200f": `\u2066a\u2069\u200e\u200f`,
 		"a\u200bb\ufeff\u00adc":     `a\u200bb\ufeff\u00adc`,
 		"line\u2028\u2029":          `line\u2028\u2029`,
 		"\x1b[31m\x7f\u009b\n":      `\u001b[31m\u007f\u009b\u000a`,
-		"\u3164\ufe0f\u061c":        `\u3164\ufe0f\u061c`,
+		"\u3164\u061c":              `\u3164\u061c`,
 		"tag\U000e0041":             `tag\udb40\udc41`,
 	} {
 		got := Escape(in)

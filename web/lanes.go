@@ -27,13 +27,15 @@ type period time.Duration
 func (p period) MarshalJSON() ([]byte, error) { return json.Marshal(time.Duration(p).String()) }
 
 // spanOf reads a field of a rule; nil when it was not sent.
-func spanOf(field string, sent *string) (*time.Duration, error) {
+func spanOf(field string, sent *json.RawMessage) (*time.Duration, error) {
 	if sent == nil {
 		return nil, nil
 	}
-	d, err := sale.ParseSpan(*sent)
-	if err != nil {
-		return nil, refuse("bad_lane", field+" is "+quoted(*sent)+", but it "+err.Error()+".")
+	var text string
+	err := json.Unmarshal(*sent, &text)
+	d, bad := sale.ParseSpan(text)
+	if err != nil || bad != nil {
+		return nil, refuse("bad_lane", field+" is "+outbox.Escape(outbox.Clip(string(*sent)))+", but it "+sale.ErrBadSpan.Error()+".")
 	}
 	return &d, nil
 }
@@ -189,11 +191,11 @@ type namedRule struct {
 // setLane changes the parts of a rule that are sent.
 func (s *Server) setLane(c echo.Context, by *sale.Key) error {
 	var body struct {
-		Interval    *string `json:"interval"`
-		Concurrency *int    `json:"concurrency"`
-		Paused      *bool   `json:"paused"`
-		Attempts    *int    `json:"attempts"`
-		Deadline    *string `json:"deadline"`
+		Interval    *json.RawMessage `json:"interval"`
+		Concurrency *int             `json:"concurrency"`
+		Paused      *bool            `json:"paused"`
+		Attempts    *int             `json:"attempts"`
+		Deadline    *json.RawMessage `json:"deadline"`
 	}
 	if err := read(c, &body); err != nil {
 		return err

@@ -296,7 +296,7 @@ func TestB104BadTasksAndRulesAreRefusedWithAReason(t *testing.T) {
 		{`{` + good + `,"headers":{"Host":"x"}}`, 422, "bad_task"}, {`{` + good + `,"headers":{"content-length":"1"}}`, 422, "bad_task"},
 		{`{` + good + `,"headers":{"a b":"1"}}`, 422, "bad_task"}, {`{` + good + `,"headers":{"A":"1\r\nB: 2"}}`, 422, ""}, {`{` + good + `,"headers":{"A":1}}`, 422, "bad_field"},
 		{`{` + good + `,"headers":{"X-A":"1","x-a":"2"}}`, 422, "bad_task"},
-		{`{` + good + `,"id":"` + strings.Repeat("x", 256) + `"}`, 422, "bad_task"}, {`{` + good + `,"id":7}`, 422, "bad_field"},
+		{`{` + good + `,"id":"` + strings.Repeat("x", 256) + `"}`, 422, "bad_task"}, {`{` + good + `,"id":7}`, 422, "bad_field"}, {`{` + good + `,"id":""}`, 422, "bad_task"}, {`{` + good + `,"id":"a\u202eb"}`, 422, "bad_task"}, {`{"url":"` + nowhere + `","method":""}`, 422, "bad_task"},
 		{`{` + good + `,"notBefore":"tomorrow"}`, 422, "bad_field"}, {`{` + good + `,"extra":1}`, 400, "unknown_field"}, {`{` + good + `,"method":"PUT"}`, 400, "bad_json"},
 		{`{` + good + `,"body":"` + strings.Repeat("x", 64<<10) + `"}`, 413, "body_too_large"}, {`{` + good + `,"body":{"a":}}`, 400, "bad_json"},
 		{`{` + good + `,"body":` + strings.Repeat("[", 40) + strings.Repeat("]", 40) + `}`, 400, "bad_json"}, {`[]`, 400, ""}, {`null`, 400, ""},
@@ -311,7 +311,7 @@ func TestB104BadTasksAndRulesAreRefusedWithAReason(t *testing.T) {
 		}
 	}
 	for body, code := range map[string]string{
-		`{"interval":"soon"}`: "bad_lane", `{"interval":60}`: "bad_lane", `{"interval":"-1s"}`: "bad_lane", `{"interval":"721h"}`: "bad_lane", `{"concurrency":0}`: "bad_lane",
+		`{"interval":"soon"}`: "bad_lane", `{"interval":60}`: "bad_lane", `{"interval":"-1s"}`: "bad_lane", `{"interval":"0"}`: "bad_lane", `{"interval":"+1s"}`: "bad_lane", `{"interval":"1ns"}`: "bad_lane", `{"interval":"721h"}`: "bad_lane", `{"concurrency":0}`: "bad_lane",
 		`{"concurrency":1001}`: "bad_lane", `{"concurrency":1.5}`: "bad_field", `{"paused":"yes"}`: "bad_field", `{"attempts":-1}`: "bad_lane", `{"deadline":"800h"}`: "bad_lane",
 		`{"pace":1}`: "unknown_field", `{`: "bad_json", `{"interval":null}`: "",
 	} {
@@ -344,7 +344,7 @@ func TestOddKeysReachTheirLanes(t *testing.T) {
 			t.Errorf("%d tasks are listed for %q", n, key)
 		}
 	}
-	for _, key := range []string{strings.Repeat("k", 201), "a*b", "tenant-*", "*", "a\x00b", "a\nb"} {
+	for _, key := range []string{strings.Repeat("k", 201), "a*b", "tenant-*", "*", "a\x00b", "a\nb", "a\u202eb", "a\u2066b", "a\u200f", "\u200b", "\ufeffa"} {
 		h.task(t, key, nowhere).refused(t, 422, "bad_lane")
 		h.staff(t, "GET", lanePath(key), nil).refused(t, 422, "bad_lane")
 	}

@@ -77,7 +77,7 @@ func (o *Office) AddTask(key string, r TaskRequest) (v TaskView, fresh bool, err
 			return nil
 		}
 		if r.NotBefore != nil && r.NotBefore.After(tx.Now().Add(maxNotBefore)) {
-			return ErrBadTask.say("notBefore is at most a year away.")
+			return ErrBadTask.say(fmt.Sprintf("notBefore is %s, but it must be at most a year away.", r.NotBefore.UTC().Format(time.RFC3339)))
 		}
 		m, fresh = outbox.Message{
 			ID: id.String(), Topic: TopicTask, Key: key, Sink: outbox.TaskSink, CreatedAt: tx.Now(), Body: body, State: outbox.Waiting,
@@ -104,7 +104,7 @@ func (o *Office) taskBody(r TaskRequest) ([]byte, error) {
 		r.Method = "POST"
 	}
 	if len(r.ID) > maxTaskID {
-		return nil, ErrBadTask.say(fmt.Sprintf("id has at most %d bytes.", maxTaskID))
+		return nil, ErrBadTask.say(fmt.Sprintf("id has %d bytes, but at most %d may be.", len(r.ID), maxTaskID))
 	}
 	if strings.ContainsFunc(r.ID, outbox.Unseen) {
 		return nil, ErrBadTask.say("id has no control characters and no others that cannot be seen, such as marks for the direction of writing.")

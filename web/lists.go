@@ -44,7 +44,7 @@ func askPage(c echo.Context, more ...string) (n int, err error) {
 	}
 	n, err = strconv.Atoi(v)
 	if err != nil || n < 1 || n > pageMax {
-		return 0, refuse("bad_request", "The parameter limit must be 1 to "+strconv.Itoa(pageMax)+".")
+		return 0, refuse("bad_request", "The parameter limit is "+quoted(v)+", but it must be 1 to "+strconv.Itoa(pageMax)+".")
 	}
 	return n, nil
 }

@@ -132,3 +132,14 @@ func TestSecretsOfARequestAreMaskedInTheAnswer(t *testing.T) {
 	}
 	check(f.Reason)
 }
+
+func TestAnswerThatTurnsTheWritingIsKeptEscaped(t *testing.T) {
+	url := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, "paid\u202e\x1b[2J")
+	})
+	s := New(Config{Allow: loopback})
+	m := task(t, outbox.Request{URL: url, Method: "GET"})
+	if answer, err := s.Call(t.Context(), m); err != nil || answer != `200 OK: paid\u202e [2J` {
+		t.Errorf("got %q, %v", answer, err)
+	}
+}

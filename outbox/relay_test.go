@@ -353,6 +353,7 @@ func TestNoWakeUpIsLost(t *testing.T) { // B72; real clock, real goroutines, bes
 			}
 		}
 		r.Offer(next)
+		deadline.Reset(30 * time.Second)
 		select {
 		case <-arrived:
 		case <-deadline.C:

@@ -144,19 +144,21 @@ func TestKeysCannotBeGuessedQuickly(t *testing.T) {
 }
 
 func TestOneAddressCannotKeepStaffOut(t *testing.T) {
-	h := newHouse(t)
-	login := func(addr, key string) *answer {
-		return h.from(addr, "POST", "/admin/login", "key="+key, "Content-Type", "application/x-www-form-urlencoded", "Accept", "text/html")
-	}
-	login("198.51.100.7", "a+guess").want(403).says("That key is not right.")
-	h.guess("198.51.100.9")
-	a := login("198.51.100.9", adminKey).want(429).says("Too many wrong keys came from your address").silent("That key is not right.")
-	checkPage(t, a)
-	if a.Header.Get("Retry-After") == "" {
-		t.Error("no Retry-After")
-	}
-	login("198.51.100.7", adminKey).want(303)
-	other := newHouse(t) // another server has tries of its own
-	h = other
-	login("198.51.100.9", adminKey).want(303)
+	synctest.Test(t, func(t *testing.T) {
+		h := newHouse(t)
+		login := func(addr, key string) *answer {
+			return h.from(addr, "POST", "/admin/login", "key="+key, "Content-Type", "application/x-www-form-urlencoded", "Accept", "text/html")
+		}
+		login("198.51.100.7", "a+guess").want(403).says("That key is not right.")
+		h.guess("198.51.100.9")
+		a := login("198.51.100.9", adminKey).want(429).says("Too many wrong keys came from your address").silent("That key is not right.")
+		checkPage(t, a)
+		if a.Header.Get("Retry-After") == "" {
+			t.Error("no Retry-After")
+		}
+		login("198.51.100.7", adminKey).want(303)
+		other := newHouse(t) // another server has tries of its own
+		h = other
+		login("198.51.100.9", adminKey).want(303)
+	})
 }

@@ -60,7 +60,7 @@ func (r *Relay) SetRule(pattern string, rule *Rule) {
 func (r *Relay) begin(ctx, tries context.Context) {
 	for s := range r.starts {
 		batch := []start{r.loaded(s)}
-		for len(r.starts) > 0 {
+		for range len(r.starts) {
 			batch = append(batch, r.loaded(<-r.starts))
 		}
 		batch = slices.DeleteFunc(batch, func(s start) bool { return s.message == nil })

@@ -27,10 +27,9 @@ func (l *lanes) Done(o Outcome) {
 	case o.Delivered || it.dropped:
 		l.end(it)
 	case o.State == Dead:
-		it.lane.give(it.tried)
+		l.settled(it)
 		it.state = dead
 		l.dead++
-		l.place(it.lane)
 	default:
 		if !it.tried {
 			it.tried = true
@@ -66,12 +65,15 @@ func (l *lanes) land(seq uint64) *item {
 	if it == nil || it.state != inFlight {
 		return nil
 	}
-	it.lane.flight--
 	if it.landed {
 		it.landed = false
 		l.landed--
+		if !it.freed {
+			it.lane.flight--
+		}
 		return it
 	}
+	it.lane.flight--
 	it.lane.target.flight--
 	l.flight--
 	return it
@@ -82,8 +84,17 @@ func (l *lanes) live() int { return l.waiting + l.flight + l.landed }
 
 // end forgets a message that has landed.
 func (l *lanes) end(it *item) {
-	it.lane.give(it.tried)
+	l.settled(it)
 	it.state = gone
 	delete(l.items, it.seq)
+}
+
+// settled gives back the place of a message that has landed, and lets its lane go on.
+func (l *lanes) settled(it *item) {
+	if it.freed { // its lane may be gone
+		it.freed = false
+		return
+	}
+	it.lane.give(it.tried)
 	l.place(it.lane)
 }

@@ -20,6 +20,7 @@ type item struct {
 	held    bool // tried by a run before this one, perhaps: it has a place until its time has come, and is fresh then
 	dropped bool // staff dropped it while it was in flight
 	landed  bool // in flight, but its call has ended: its outcome is being settled
+	freed   bool // landed without a call: its lane does not wait for its outcome
 }
 
 type phase uint8
@@ -51,7 +52,7 @@ type lane struct {
 	rest   *rest  // what has a time before which it must not go, or has failed; most lanes have none
 	next   *lane  // behind this one in the ready line
 	at     int64  // when it is due, while it stands in the due heap
-	slot   int64  // no start before, Unix nanoseconds
+	began  int64  // the last start, Unix nanoseconds; 0 = none that is known
 	last   uint64 // no message in fresh has a larger number
 	index  int32  // in the due heap
 	flight int32  // in flight
@@ -59,6 +60,7 @@ type lane struct {
 	failed int32  // of those, failed before
 	held   int32  // of those, see item.held
 	stands place
+	nth    uint16 // of its starts the last was
 }
 
 // rest is the messages of a lane that are not simply waiting for their turn.
@@ -85,9 +87,9 @@ func (l *lane) head(now int64) (it *item, when int64) {
 	limit, when := l.rule.limit(), int64(never)
 	switch {
 	case l.rest != nil && len(l.rest.again) > 0 && l.flight < limit:
-		it, when = l.rest.again[0], l.slot
+		it, when = l.rest.again[0], l.slot()
 	case len(l.fresh) > 0 && l.open < limit && l.held == 0: // of the held ones nobody knows which have gone
-		it, when = l.fresh[0], l.slot
+		it, when = l.fresh[0], l.slot()
 	}
 	if l.rest != nil && len(l.rest.later) > 0 {
 		if at := l.rest.later[0].nextAt; at < when {
@@ -98,6 +100,9 @@ func (l *lane) head(now int64) (it *item, when int64) {
 }
 
 const never = 1<<63 - 1
+
+// slot is before when no message starts: a step after the last start, by the rule as it is now.
+func (l *lane) slot() int64 { return l.began + int64(l.rule.Step()) }
 
 // wakeRest lets those go whose time has come.
 func (l *lane) wakeRest(now int64) {

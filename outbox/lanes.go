@@ -43,6 +43,8 @@ type start struct {
 	seq       uint64
 	sink, key string
 	slot      time.Time // the next start of its lane is not before; zero when the lane has no pace
+	nth       uint16    // of its lane
+	before    int64     // lane.began when it was taken
 	rule      *Rule     // of its lane; may be nil
 	message   *Message  // once it is loaded
 }
@@ -94,8 +96,8 @@ func (l *lanes) Next(now time.Time) (start, bool, time.Time) {
 		for range l.ring {
 			t := l.ring[l.turn]
 			l.turn = (l.turn + 1) % len(l.ring)
-			if it := l.take(t); it != nil {
-				return l.started(it), true, time.Time{}
+			if it, before := l.take(t); it != nil {
+				return l.started(it, before), true, time.Time{}
 			}
 		}
 	}
@@ -114,10 +116,10 @@ func (l *lanes) Next(now time.Time) (start, bool, time.Time) {
 	return start{}, false, time.Unix(0, at)
 }
 
-// take starts the message of t whose lane is ready longest, or returns nil.
-func (l *lanes) take(t *target) *item {
+// take starts the message of t whose lane is ready longest, or returns nil. Before is the start of that lane before this one.
+func (l *lanes) take(t *target) (it *item, before int64) {
 	if ok, _ := t.free(l.perSink, l.clock); !ok {
-		return nil
+		return nil, 0
 	}
 	for ln := t.pop(); ln != nil; ln = t.pop() {
 		it, when := ln.head(l.clock)
@@ -134,17 +136,18 @@ func (l *lanes) take(t *target) *item {
 		t.flight++
 		l.flight++
 		l.waiting--
-		ln.slot = l.clock + int64(ln.rule.Step())
+		before, ln.began = ln.began, l.clock
+		ln.nth++
 		l.place(ln)
-		return it
+		return it, before
 	}
-	return nil
+	return nil, 0
 }
 
-func (l *lanes) started(it *item) start {
-	s := start{seq: it.seq, sink: it.lane.target.name, key: it.lane.key, rule: it.lane.rule}
-	if it.lane.slot > l.clock {
-		s.slot = time.Unix(0, it.lane.slot)
+func (l *lanes) started(it *item, before int64) start {
+	s := start{seq: it.seq, sink: it.lane.target.name, key: it.lane.key, rule: it.lane.rule, nth: it.lane.nth, before: before}
+	if slot := it.lane.slot(); slot > l.clock {
+		s.slot = time.Unix(0, slot)
 	}
 	return s
 }
@@ -157,11 +160,11 @@ func (l *lanes) Called(seq uint64, now time.Time) time.Time {
 		return time.Time{}
 	}
 	ln := it.lane
-	if slot := now.UnixNano() + int64(ln.rule.Step()); slot > ln.slot {
-		ln.slot = slot
+	if at := now.UnixNano(); at > ln.began {
+		ln.began = at
 		l.place(ln)
 	}
-	return time.Unix(0, ln.slot)
+	return time.Unix(0, ln.slot())
 }
 
 // Retry lets a dead or waiting message go at once and starts its sink again if that was stopped.
@@ -221,7 +224,8 @@ func (l *lanes) Forget(seq uint64) {
 func (l *lanes) Stop(sink string) { l.target(sink).stopped = true }
 
 // SetRule gives a rule to a key, or to all keys that begin like a pattern that ends with an asterisk; nil takes it away.
-// What is in flight stays in flight; a slot to come is counted anew from the last start. It returns those that are later now.
+// What is in flight stays in flight; the next slot is counted anew from the last start, as long as the lane is there: it has
+// messages, or its slot by the rule before was to come. It returns the slots that are later now.
 func (l *lanes) SetRule(pattern string, r *Rule, now time.Time) (later []Slot) {
 	l.clock = now.UnixNano()
 	l.rules.set(pattern, r)
@@ -231,11 +235,8 @@ func (l *lanes) SetRule(pattern string, r *Rule, now time.Time) (later []Slot) {
 			if ln.rule = l.rules.of(t.name, ln.key); ln.rule == was {
 				continue
 			}
-			if ln.slot > l.clock {
-				ln.slot += int64(ln.rule.Step() - was.Step())
-				if ln.rule.Step() > was.Step() {
-					later = append(later, Slot{t.name, ln.key, time.Unix(0, ln.slot)})
-				}
+			if slot := ln.slot(); slot > l.clock && ln.rule.Step() > was.Step() {
+				later = append(later, Slot{t.name, ln.key, time.Unix(0, slot)})
 			}
 			l.place(ln)
 		}
@@ -246,7 +247,7 @@ func (l *lanes) SetRule(pattern string, r *Rule, now time.Time) (later []Slot) {
 // SetSlot says that the next start of a lane is not before at, as a run before this one has booked.
 func (l *lanes) SetSlot(sink, key string, at time.Time) {
 	ln := l.lane(l.target(sink), key)
-	ln.slot = max(ln.slot, nanos(at))
+	ln.began = max(ln.began, nanos(at)-int64(ln.rule.Step()))
 	l.place(ln)
 }
 
@@ -287,11 +288,11 @@ func (l *lanes) place(ln *lane) {
 	}
 	it, when := ln.head(l.clock)
 	if ln.idle() {
-		if ln.slot <= l.clock {
+		if ln.slot() <= l.clock {
 			delete(ln.target.lanes, ln.key)
 			return
 		}
-		when = ln.slot
+		when = ln.slot()
 	}
 	switch {
 	case it != nil && when <= l.clock:

@@ -41,6 +41,9 @@ type slowMsg struct {
 	tried   bool
 	drop    bool
 	landed  bool
+	freed   bool // given up without a call, not settled
+	start   start
+	order   int // of its start among all
 	begunAt int // outcomes of its sink that had counted when it started
 	openAt  int // starts of the sink when its lane was first seen able to go; -1 = not able
 }
@@ -64,7 +67,9 @@ func (s *slow) all(p phase) (list []*slowMsg) {
 }
 
 // undecided says whether m holds a place of its lane.
-func (m *slowMsg) undecided() bool { return m.phase == inFlight || m.phase == waiting && m.tried }
+func (m *slowMsg) undecided() bool {
+	return m.phase == inFlight && !m.freed || m.phase == waiting && m.tried
+}
 
 // lane gives the messages of m's lane, itself included, that are neither gone nor dead.
 func (s *slow) lane(m *slowMsg) (list []*slowMsg) {
@@ -87,7 +92,7 @@ func (s *slow) soonest(m *slowMsg) (at time.Time, ok bool) {
 		if o.undecided() {
 			open++
 		}
-		if o.phase == inFlight {
+		if o.phase == inFlight && !o.freed {
 			flight++
 		}
 	}
@@ -160,7 +165,7 @@ func (s *slow) full() bool {
 func (s *slow) blocked() int {
 	lanes := map[string]bool{}
 	for _, m := range s.msgs {
-		live := m.phase == waiting || m.phase == inFlight
+		live := m.phase == waiting || m.phase == inFlight && !m.freed
 		if live && (m.tried || s.stopped[m.Sink] || m.Sink == "stranger") {
 			lanes[m.Sink+" "+m.Key] = true
 		}
@@ -177,6 +182,7 @@ type game struct {
 	now time.Time
 	seq uint64
 
+	starts int
 	looked time.Time // time of the last Next
 	held   []Message // written, but offered later: they come out of order
 }
@@ -225,9 +231,12 @@ func play(t *testing.T, data []byte) {
 	g.finish()
 }
 
-// rule gives the lanes of a key a rule. What began before counts for the first step under the new one, as promised.
+// rule gives the lanes of a key a rule. The last start counts for the first step under the new one, while the lane is there.
 func (g *game) rule(key string, r Rule) {
-	was := g.ref.rules[key]
+	there := map[string]bool{}
+	for sink, t := range g.l.targets {
+		there[sink] = t.lanes[key] != nil && t.lanes[key].began != 0
+	}
 	g.ref.rules[key] = r
 	g.l.SetRule(key, &r, g.now)
 	for _, sink := range []string{"a", "b", "stranger"} {
@@ -235,12 +244,9 @@ func (g *game) rule(key string, r Rule) {
 		if len(begun) == 0 {
 			continue
 		}
-		last := begun[len(begun)-1]
-		if !last.Add(was.Step()).After(g.now) {
-			delete(g.ref.begun, sink+key) // a slot that has come stays
-			continue
+		if g.ref.begun[sink+key] = begun[len(begun)-1:]; !there[sink] {
+			delete(g.ref.begun, sink+key)
 		}
-		g.ref.begun[sink+key] = []time.Time{last}
 	}
 }
 
@@ -312,7 +318,9 @@ func (g *game) next() bool {
 		g.t.Fatalf("lane %s of %s was passed over %d times", m.Key, m.Sink, passed)
 	}
 	ref.starts[m.Sink]++
-	m.phase, m.openAt, m.landed, m.begunAt = inFlight, -1, false, ref.counted[m.Sink]
+	m.phase, m.openAt, m.landed, m.freed, m.start, m.begunAt = inFlight, -1, false, false, s, ref.counted[m.Sink]
+	g.starts++
+	m.order = g.starts
 	g.began(m, s)
 	return true
 }
@@ -382,7 +390,14 @@ func (g *game) land() {
 			g.ref.told(m, o.Down, g.looked)
 		}
 	}()
-	switch g.s.pick(6) {
+	choice := g.s.pick(7)
+	if m.freed {
+		choice = 5
+	}
+	switch choice {
+	case 6:
+		g.expire(m)
+		return
 	case 0, 1, 2:
 		o.Delivered, m.phase = true, gone
 	case 3, 4:
@@ -400,6 +415,32 @@ func (g *game) land() {
 		m.phase = gone
 	}
 	g.l.Done(o)
+}
+
+// expire gives a message up without a call, as if it had never started; that is settled later.
+func (g *game) expire(m *slowMsg) {
+	if g.l.Expire(m.start); m.landed {
+		return // too late: must change nothing
+	}
+	m.landed, m.freed = true, true
+	lane := m.Sink + m.Key
+	if begun := g.ref.begun[lane]; len(begun) > 0 && g.last(m) {
+		begun = begun[:len(begun)-1]
+		if before := time.Unix(0, m.start.before).UTC(); len(begun) == 0 && m.start.before != 0 {
+			begun = []time.Time{before}
+		}
+		g.ref.begun[lane] = begun
+	}
+}
+
+// last tells whether none of m's lane has started since m has.
+func (g *game) last(m *slowMsg) bool {
+	for _, o := range g.ref.msgs {
+		if o.Sink == m.Sink && o.Key == m.Key && o.order > m.order {
+			return false
+		}
+	}
+	return true
 }
 
 // touchDown ends a call; its outcome comes later, or never.
@@ -421,6 +462,9 @@ func (g *game) touchDown() {
 func (g *game) release() {
 	if flying := g.ref.all(inFlight); len(flying) > 0 {
 		m := flying[g.s.pick(len(flying))]
+		if m.freed {
+			return
+		}
 		m.phase, m.NextAt, m.tried = waiting, g.now.Add(time.Second), true
 		if m.drop {
 			m.phase = gone

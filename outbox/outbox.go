@@ -98,6 +98,7 @@ type Outcome struct {
 	Since     time.Time // unless it is zero, that of the row from now on
 	Keep      bool      // delivered or dropped, the row is kept as one that ended, see State
 	Down      bool      // not stored: the receiver was not reached, see Failure
+	Uncalled  bool      // not stored: given up without a call, which is no attempt
 }
 
 // Book is the durable side of the outbox; the store implements it. Its methods are called from many goroutines.

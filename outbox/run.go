@@ -176,8 +176,8 @@ func (r *Relay) load(s start) (m *Message, o Outcome, tried bool) {
 		r.land(func() { r.lanes.Done(Outcome{Seq: s.seq, State: Dead}) })
 		return nil, o, false
 	}
-	if late := row.age(r.cfg.Now()); row.Attempts == 0 && s.rule.exhausted(0, late-deadlineSlack) {
-		o = Outcome{Seq: s.seq, State: Dead, LastError: "its deadline passed before its turn came"}
+	if o, tried = expired(&row, s.rule, r.cfg.Now()); tried {
+		r.land(func() { r.lanes.Expire(s) })
 		r.tell(row, o, s.sink)
 		return nil, o, true
 	}
@@ -294,7 +294,7 @@ func (r *Relay) book(batch []Outcome) {
 	for _, o := range batch {
 		if o.Delivered {
 			r.delivered++
-		} else {
+		} else if !o.Uncalled {
 			r.failed++
 		}
 		r.lanes.Done(o)

@@ -69,9 +69,9 @@ func (l *lane) stuck() bool {
 // soonest is when the lane can start a message, in Unix nanoseconds.
 func (l *lane) soonest() int64 {
 	if l.stuck() {
-		return max(l.slot, l.rest.later[0].nextAt)
+		return max(l.slot(), l.rest.later[0].nextAt)
 	}
-	return l.slot
+	return l.slot()
 }
 
 // before counts the waiting messages of the lane that go before it.

@@ -136,7 +136,7 @@ func (h *house) wire() {
 	h.targets = h.sinks()
 	h.targets[outbox.TaskSink] = httptask.New(httptask.Config{Allow: s.AllowTargets, Version: versionText()})
 	h.relay = outbox.NewRelay(outbox.Config{
-		Book: h.store, Sinks: h.targets, Log: h.log, Now: h.store.Now,
+		Book: h.store, Sinks: h.targets, Log: h.log, Now: h.store.Now, Many: map[string]int{outbox.TaskSink: outbox.TasksAtOnce},
 		Rules: map[string]outbox.Rule{outbox.TaskSink: {Interval: sale.TaskInterval, Concurrency: 1}},
 	})
 	h.office = sale.New(sale.Config{

@@ -198,6 +198,7 @@ type target struct {
 	lanes   map[string]*lane
 	first   *lane // the ready line: who may go now, longest ready first
 	last    *lane
+	limit   int    // calls at a time
 	flight  int    // calls under way
 	blocked int    // lanes with a message that failed and is not decided
 	streak  int    // attempts in a row that did not reach it, each started after the one before had failed
@@ -215,8 +216,9 @@ const (
 	shutPause  = 5 * time.Second
 )
 
-// free tells whether one more attempt may go to the target now, at most n at a time; if only time can help, when.
-func (t *target) free(n int, now int64) (ok bool, when int64) {
+// free tells whether one more attempt may go to the target now; if only time can help, when.
+func (t *target) free(now int64) (ok bool, when int64) {
+	n := t.limit
 	if t.streak >= longStreak {
 		n = 1
 	}

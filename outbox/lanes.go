@@ -12,13 +12,13 @@ import (
 // interval has more than the rule's number. They start in the order of Seq; one whose time has not come is passed by
 // those behind it, one that has failed keeps its place among the undecided.
 //
-// It is fair in two rings. Sinks take turns, and a sink never has more than perSink calls at a time, so a target that
+// It is fair in two rings. Sinks take turns, and a sink never has more calls at a time than its limit, so a target that
 // hangs does not use up all workers; one that cannot be reached gets one attempt at a time, with a pause between, until
 // it can. In a sink, lanes take turns: a lane that has had one message stands behind all that are ready, so a message of
 // a quiet lane waits for at most one message of each other lane, however long those are.
 type lanes struct {
 	workers int // calls at a time
-	perSink int // calls at a time per sink
+	perSink int // calls at a time per sink, unless a target has a limit of its own
 	backlog int // while so many outcomes are not settled, nothing starts
 	items   map[uint64]*item
 	targets map[string]*target
@@ -106,7 +106,7 @@ func (l *lanes) Next(now time.Time) (start, bool, time.Time) {
 		at = l.due[0].at
 	}
 	for _, t := range l.ring {
-		if _, when := t.free(l.perSink, l.clock); when > l.clock && t.first != nil {
+		if _, when := t.free(l.clock); when > l.clock && t.first != nil {
 			at = min(at, when)
 		}
 	}
@@ -118,7 +118,7 @@ func (l *lanes) Next(now time.Time) (start, bool, time.Time) {
 
 // take starts the message of t whose lane is ready longest, or returns nil. Before is the start of that lane before this one.
 func (l *lanes) take(t *target) (it *item, before int64) {
-	if ok, _ := t.free(l.perSink, l.clock); !ok {
+	if ok, _ := t.free(l.clock); !ok {
 		return nil, 0
 	}
 	for ln := t.pop(); ln != nil; ln = t.pop() {
@@ -309,7 +309,7 @@ func (l *lane) idle() bool { return l.open == 0 && l.waiting() == 0 }
 func (l *lanes) target(name string) *target {
 	t := l.targets[name]
 	if t == nil {
-		t = &target{name: name, lanes: map[string]*lane{}}
+		t = &target{name: name, limit: l.perSink, lanes: map[string]*lane{}}
 		l.targets[name] = t
 		l.ring = append(l.ring, t)
 	}

@@ -17,8 +17,9 @@ const DefaultTimeout = 15 * time.Second
 type Config struct {
 	Book    Book
 	Sinks   map[string]Sink // by the name that Message.Sink carries
-	Workers int             // attempts at a time; default 32, or PerSink for each sink if that is more
+	Workers int             // attempts at a time; default 32, or what all sinks together may have if that is more
 	PerSink int             // attempts at a time per sink, so that a dead target does not use up all workers; default 16
+	Many    map[string]int  // those of a sink that has many receivers, in place of PerSink
 	Timeout time.Duration   // of one attempt; default DefaultTimeout (Standard Webhooks asks for 15 to 30 s)
 	Now     func() time.Time
 	Rand    func() float64  // in [0, 1), for jitter; called from many goroutines
@@ -32,7 +33,10 @@ func (c *Config) defaults() {
 		c.PerSink = 16
 	}
 	if c.Workers <= 0 {
-		c.Workers = max(32, c.PerSink*len(c.Sinks))
+		for sink := range c.Sinks {
+			c.Workers += c.perSink(sink)
+		}
+		c.Workers = max(32, c.Workers)
 	}
 	if c.Timeout <= 0 {
 		c.Timeout = DefaultTimeout
@@ -50,6 +54,14 @@ func (c *Config) defaults() {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
 	c.Sinks = maps.Clone(c.Sinks)
+}
+
+// perSink is how many attempts a sink may have at a time.
+func (c *Config) perSink(sink string) int {
+	if n := c.Many[sink]; n > 0 {
+		return n
+	}
+	return c.PerSink
 }
 
 // Relay delivers what it is offered, see the package comment. All methods may be called from any goroutine, before, while
@@ -86,6 +98,9 @@ func NewRelay(cfg Config) *Relay {
 		results:   make(chan Outcome, cfg.Workers+maxBacklog),
 		lanes:     newLanes(cfg.Workers, cfg.PerSink, names),
 		strangers: map[string]bool{},
+	}
+	for _, sink := range names {
+		r.lanes.target(sink).limit = cfg.perSink(sink)
 	}
 	r.lanes.rules.sinks = map[string]*Rule{}
 	for sink, rule := range cfg.Rules {

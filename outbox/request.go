@@ -14,6 +14,10 @@ import (
 // TaskSink is the name of the sink that makes requests of others; a task is a message to it whose body is a [Request].
 const TaskSink = "task:"
 
+// TasksAtOnce is how many tasks are called at a time, by all lanes. Their receivers are many, and those that hang must leave
+// room for the others; each call holds a connection and some ten kilobytes.
+const TasksAtOnce = 512
+
 // Request is an HTTP request to be made later, as it lies in the body of a task.
 type Request struct {
 	URL     string            `json:"url"`

@@ -35,7 +35,7 @@ func (l *lanes) Done(o Outcome) {
 			it.tried = true
 			it.lane.fail()
 		}
-		it.nextAt = nanos(o.NextAt)
+		it.nextAt, it.leased = nanos(o.NextAt), false
 		l.enter(it, it.lane)
 	}
 }

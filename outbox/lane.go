@@ -18,6 +18,7 @@ type item struct {
 	waits   room
 	tried   bool // at least one attempt has failed since it was last fresh: it holds one of its lane's places
 	held    bool // tried by a run before this one, perhaps: it has a place until its time has come, and is fresh then
+	leased  bool // a run before this one may have called it: until nextAt while it waits, a call may be under way
 	dropped bool // staff dropped it while it was in flight
 	landed  bool // in flight, but its call has ended: its outcome is being settled
 	freed   bool // landed without a call: its lane does not wait for its outcome
@@ -114,6 +115,11 @@ func (l *lane) wakeRest(now int64) {
 
 // queue puts a waiting message where it belongs.
 func (l *lane) queue(it *item, now int64) {
+	if it.state == gone { // see Forget
+		l.unhold(it)
+		l.give(true)
+		return
+	}
 	if it.held && it.nextAt <= now {
 		it.tried = false
 		l.unhold(it)

@@ -64,7 +64,7 @@ func (l *lanes) Add(m Message) bool {
 		return false
 	}
 	it := &item{seq: m.Seq, nextAt: nanos(m.NextAt), created: nanos(m.CreatedAt)}
-	it.tried, it.held = m.Attempts > 0 || m.Held, m.Held && m.Attempts == 0
+	it.tried, it.held, it.leased = m.Attempts > 0 || m.Held, m.Held && m.Attempts == 0, m.Held
 	l.items[m.Seq] = it
 	t := l.target(m.Sink)
 	if m.State == Dead {
@@ -168,8 +168,8 @@ func (l *lanes) Called(seq uint64, now time.Time) time.Time {
 }
 
 // Retry lets a dead or waiting message go at once and starts its sink again if that was stopped.
-// One in flight is left alone. It returns false when the message is not known.
-func (l *lanes) Retry(seq uint64) bool {
+// One that may be under way goes when that is over, one in flight is left alone. It returns false when the message is not known.
+func (l *lanes) Retry(seq uint64, now time.Time) bool {
 	it := l.items[seq]
 	if it == nil {
 		return false
@@ -183,6 +183,9 @@ func (l *lanes) Retry(seq uint64) bool {
 		l.enter(it, l.lane(t, it.lane.key))
 		l.age.add(it, l.live())
 	case waiting:
+		if it.busy(now) {
+			break
+		}
 		l.withdraw(it)
 		it.tried, it.nextAt = false, 0
 		l.enter(it, it.lane)
@@ -200,8 +203,9 @@ func (l *lanes) withdraw(it *item) {
 	}
 }
 
-// Forget drops a message; one in flight is dropped when it lands.
-func (l *lanes) Forget(seq uint64) {
+// Forget drops a message; one in flight is dropped when it lands. The lane of one that may be under way waits until that is
+// over all the same.
+func (l *lanes) Forget(seq uint64, now time.Time) {
 	it := l.items[seq]
 	if it == nil {
 		return
@@ -213,6 +217,10 @@ func (l *lanes) Forget(seq uint64) {
 	case dead:
 		l.dead--
 	case waiting:
+		if it.busy(now) { // it stays among those that are later, and gives its place back when its time comes
+			l.waiting--
+			break
+		}
 		l.withdraw(it)
 		l.place(it.lane)
 	}

@@ -479,7 +479,7 @@ func (g *game) staff() {
 	}
 	m := g.ref.msgs[g.s.pick(len(g.ref.msgs))]
 	if g.s.pick(3) == 0 {
-		g.l.Forget(m.Seq)
+		g.l.Forget(m.Seq, g.now)
 		if m.phase == inFlight {
 			m.drop = true
 		} else {
@@ -487,7 +487,7 @@ func (g *game) staff() {
 		}
 		return
 	}
-	if g.l.Retry(m.Seq) != (m.phase != gone) {
+	if g.l.Retry(m.Seq, g.now) != (m.phase != gone) {
 		g.t.Fatalf("Retry of message %d in phase %d", m.Seq, m.phase)
 	}
 	if m.phase != gone {

@@ -138,19 +138,23 @@ func (r *Relay) meet(sink string) {
 // Retry lets a message go now. The store must have set its row to Waiting and should have set Attempts to 0 and Since to
 // now, which gives it the patience of a new one. A dead message comes back at its place by Seq; messages of its lane
 // that were delivered meanwhile stay delivered, so it may arrive behind younger ones. If its sink was stopped by a 410, the sink is started again.
+// One that may be under way for a run before this one (see Message.Held) goes when that is over.
 func (r *Relay) Retry(seq uint64) {
+	now := r.cfg.Now()
 	r.mu.Lock()
-	if !r.lanes.Retry(seq) {
+	if !r.lanes.Retry(seq, now) {
 		r.lookups = append(r.lookups, seq)
 	}
 	r.mu.Unlock()
 	r.nudge()
 }
 
-// Forget drops a message that staff dropped. If it is in flight that attempt goes on, and is the last.
+// Forget drops a message that staff dropped. If it is in flight that attempt goes on, and is the last; if it may be for a run
+// before this one, its lane waits until that is over.
 func (r *Relay) Forget(seq uint64) {
+	now := r.cfg.Now()
 	r.mu.Lock()
-	r.lanes.Forget(seq)
+	r.lanes.Forget(seq, now)
 	r.mu.Unlock()
 	r.nudge()
 }

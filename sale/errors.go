@@ -76,7 +76,7 @@ var (
 	ErrBadTask       = &Refusal{Code: "bad_task", Detail: "The task cannot be like that."}
 	ErrNoSuchTask    = &Refusal{Code: "no_such_task", Detail: "There is no task with this id, or it ended more than seven days ago."}
 	ErrTaskReused    = &Refusal{Code: "task_id_reused", Detail: "This id was used in the same lane for another request. Use a new id for a new task."}
-	ErrTaskRunning   = &Refusal{Code: "task_running", Detail: "The request is being made at this moment and cannot be called back. Look again when it has ended.", RetryAfter: time.Second}
+	ErrTaskRunning   = &Refusal{Code: "task_running", Detail: "The request is being made at this moment, or may be since before Foyer was started, and cannot be called back. Look again when it has ended.", RetryAfter: time.Second}
 	ErrTaskDone      = &Refusal{Code: "task_done", Detail: "The request was made; there is nothing left to cancel."}
 	ErrBadKey        = &Refusal{Code: "bad_key", Detail: "A key needs a role (admin, boxoffice, door or shop) and a name of at most 100 characters."}
 	ErrNoSuchKey     = &Refusal{Code: "no_such_key", Detail: "There is no key with this id."}

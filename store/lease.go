@@ -86,7 +86,7 @@ func (s *Store) lease(msgs []outbox.Message, now time.Time, stuck map[laneName]b
 			continue
 		}
 		lane, until := laneName{m.Sink, m.Key}, s.owed.Open[m.Seq]
-		if at := s.owed.At; until.IsZero() && m.Seq <= s.owed.Upto && !m.NextAt.After(at) && !m.Since.After(at) { // staff may have retried it since
+		if at := s.owed.At; until.IsZero() && m.Seq <= s.owed.Upto && !m.NextAt.After(at) {
 			until = s.owed.Until
 		}
 		switch {

@@ -122,3 +122,20 @@ func TestClockThatIsSetLetsNothingBeginTooEarly(t *testing.T) {
 		_ = r.Close()
 	})
 }
+
+// A retry by staff does not end a call that may be under way for a run before.
+func TestRetriedMessageIsPutOffAsItWas(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRuns(t)
+		r.send("a", "b")
+		r.kill()
+		r.waits(15, 15)
+		time.Sleep(5 * time.Second)
+		if err := r.Settle([]outbox.Outcome{{Seq: 1, State: outbox.Waiting, Since: r.Now()}}); err != nil {
+			t.Fatal(err)
+		}
+		r.restart()
+		r.waits(10, 10)
+		_ = r.Close()
+	})
+}

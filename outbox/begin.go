@@ -41,7 +41,11 @@ func (r *Relay) Resume(slots []Slot) {
 func (r *Relay) SetRule(pattern string, rule *Rule) {
 	var later []Slot
 	now := r.cfg.Now()
-	r.land(func() { later = r.lanes.SetRule(pattern, rule, now) })
+	r.land(func() {
+		var judge []uint64
+		later, judge = r.lanes.SetRule(pattern, rule, now)
+		r.judging = append(r.judging, judge...)
+	})
 	// What comes at once books itself, and a booking from here must not come after that.
 	later = slices.DeleteFunc(later, func(s Slot) bool { return s.At.Before(now.Add(lead)) })
 	for part := range slices.Chunk(later, slotsAtOnce) {

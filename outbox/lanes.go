@@ -45,6 +45,7 @@ type start struct {
 	slot      time.Time // the next start of its lane is not before; zero when the lane has no pace
 	nth       uint16    // of its lane
 	before    int64     // lane.began when it was taken
+	leased    bool      // a run before this one may have called it
 	rule      *Rule     // of its lane; may be nil
 	message   *Message  // once it is loaded
 }
@@ -145,7 +146,7 @@ func (l *lanes) take(t *target) (it *item, before int64) {
 }
 
 func (l *lanes) started(it *item, before int64) start {
-	s := start{seq: it.seq, sink: it.lane.target.name, key: it.lane.key, rule: it.lane.rule, nth: it.lane.nth, before: before}
+	s := start{seq: it.seq, sink: it.lane.target.name, key: it.lane.key, rule: it.lane.rule, nth: it.lane.nth, before: before, leased: it.leased}
 	if slot := it.lane.slot(); slot > l.clock {
 		s.slot = time.Unix(0, slot)
 	}
@@ -233,8 +234,9 @@ func (l *lanes) Stop(sink string) { l.target(sink).stopped = true }
 
 // SetRule gives a rule to a key, or to all keys that begin like a pattern that ends with an asterisk; nil takes it away.
 // What is in flight stays in flight; the next slot is counted anew from the last start, as long as the lane is there: it has
-// messages, or its slot by the rule before was to come. It returns the slots that are later now.
-func (l *lanes) SetRule(pattern string, r *Rule, now time.Time) (later []Slot) {
+// messages, or its slot by the rule before was to come. It returns the slots that are later now, and the messages that have
+// failed and wait under a stricter rule.
+func (l *lanes) SetRule(pattern string, r *Rule, now time.Time) (later []Slot, judge []uint64) {
 	l.clock = now.UnixNano()
 	l.rules.set(pattern, r)
 	for _, t := range l.ring {
@@ -246,10 +248,13 @@ func (l *lanes) SetRule(pattern string, r *Rule, now time.Time) (later []Slot) {
 			if slot := ln.slot(); slot > l.clock && ln.rule.Step() > was.Step() {
 				later = append(later, Slot{t.name, ln.key, time.Unix(0, slot)})
 			}
+			if ln.rule.stricter(was) {
+				judge = append(judge, ln.failures()...)
+			}
 			l.place(ln)
 		}
 	}
-	return later
+	return later, judge
 }
 
 // SetSlot says that the next start of a lane is not before at, as a run before this one has booked.

@@ -76,6 +76,7 @@ type Relay struct {
 	mu        sync.Mutex
 	lanes     *lanes
 	lookups   []uint64 // retried by staff, but not known here
+	judging   []uint64 // failed, and to be judged by a stricter rule
 	paced     []start  // of lanes with a pace, found by a worker
 	strangers map[string]bool
 	delivered uint64
@@ -192,7 +193,7 @@ func (r *Relay) LeftOpen() []uint64 {
 	defer r.mu.Unlock()
 	open := slices.Clone(r.cutOff)
 	for seq, it := range r.lanes.items {
-		if it.state == inFlight && !slices.ContainsFunc(r.paced, func(s start) bool { return s.seq == seq }) {
+		if it.state == inFlight && !it.freed && !slices.ContainsFunc(r.paced, func(s start) bool { return s.seq == seq }) {
 			open = append(open, seq)
 		}
 	}

@@ -12,7 +12,7 @@ type Rule struct {
 	Concurrency int           // undecided at a time: in flight, or failed and to be tried again; 0 counts as 1
 	Paused      bool          // nothing starts
 	Attempts    int           // a message that has failed so often is dead; 0 is no limit
-	Deadline    time.Duration // a message that is not delivered so long after Message.Since is dead, tried or not; 0 is the patience of the relay
+	Deadline    time.Duration // a message that is not delivered so long after Message.Since is dead, tried or not, and not called any more, see judge; 0 is the patience of the relay
 }
 
 // SinkInterval as the Interval of a rule of a key or pattern is that of the rule of each sink.

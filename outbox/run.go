@@ -93,11 +93,14 @@ func (r *Relay) dispatch(ctx, tries context.Context) {
 // startAll starts every message that may go now and returns when to look again, zero for not before a nudge.
 func (r *Relay) startAll(ctx, tries context.Context) time.Time {
 	r.mu.Lock()
-	lookups, paced := r.lookups, r.paced
-	r.lookups, r.paced = nil, nil
+	lookups, judging, paced := r.lookups, r.judging, r.paced
+	r.lookups, r.judging, r.paced = nil, nil, nil
 	r.mu.Unlock()
 	if len(lookups) > 0 {
 		r.tries.Go(func() { r.lookUp(lookups) })
+	}
+	if len(judging) > 0 {
+		r.tries.Go(func() { r.rejudge(ctx, judging) })
 	}
 	for _, s := range paced {
 		r.starts <- s
@@ -176,7 +179,7 @@ func (r *Relay) load(s start) (m *Message, o Outcome, tried bool) {
 		r.land(func() { r.lanes.Done(Outcome{Seq: s.seq, State: Dead}) })
 		return nil, o, false
 	}
-	if o, tried = expired(&row, s.rule, r.cfg.Now()); tried {
+	if o, tried = expired(&row, s.rule, s.leased, r.cfg.Now()); tried {
 		r.land(func() { r.lanes.Expire(s) })
 		r.tell(row, o, s.sink)
 		return nil, o, true

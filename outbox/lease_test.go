@@ -52,6 +52,9 @@ func TestLaneOfADroppedMessageWaitsUntilItsCallMustHaveEnded(t *testing.T) {
 			if n := sink.count(); n != 0 {
 				t.Errorf("%d went beside it", n)
 			}
+			if at, _ := r.Standing(2); at.Position != 0 || time.Until(at.Due) != time.Millisecond || r.Lane("s", "k0").Waiting != 2 {
+				t.Errorf("the next stands at %+v", at)
+			}
 			if s := r.Stats(); s.Waiting != 2 {
 				t.Errorf("it stands at %+v", s)
 			}

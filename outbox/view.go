@@ -19,7 +19,7 @@ func (r *Relay) Lane(sink, key string) LaneState {
 	rule := r.lanes.rules.of(sink, key)
 	if t := r.lanes.targets[sink]; t != nil && t.lanes[key] != nil {
 		ln := t.lanes[key]
-		s.Waiting, s.InFlight = ln.waiting(), int(ln.flight)
+		s.Waiting, s.InFlight = ln.waiting()-ln.dropped(), int(ln.flight)
 		s.Next = latest(now, time.Unix(0, ln.soonest()))
 	}
 	if rule != nil {
@@ -68,23 +68,45 @@ func (l *lane) stuck() bool {
 
 // soonest is when the lane can start a message, in Unix nanoseconds.
 func (l *lane) soonest() int64 {
-	if l.stuck() {
-		return max(l.slot(), l.rest.later[0].nextAt)
+	if !l.stuck() {
+		return l.slot()
 	}
-	return l.slot()
+	at := int64(never)
+	for _, it := range l.rest.later { // those that only asked to go later are among them
+		if it.tried {
+			at = min(at, it.nextAt)
+		}
+	}
+	return max(l.slot(), at)
+}
+
+// dropped counts those that were dropped and keep their place for a while, see Forget.
+func (l *lane) dropped() (n int) {
+	if l.failed == 0 || l.rest == nil {
+		return 0
+	}
+	for _, it := range l.rest.later {
+		if it.state == gone {
+			n++
+		}
+	}
+	return n
 }
 
 // before counts the waiting messages of the lane that go before it.
 func (l *lane) before(it *item) (n int) {
 	count := func(h []*item, before func(*item) bool) {
 		for _, o := range h {
-			if before(o) {
+			if o.state == waiting && before(o) {
 				n++
 			}
 		}
 	}
 	earlier := func(o *item) bool { return o.seq < it.seq }
 	always := func(*item) bool { return true }
+	sooner := func(o *item) bool { return o.nextAt < it.nextAt || o.nextAt == it.nextAt && o.seq < it.seq }
+	stuck, soonest := l.stuck(), l.soonest()
+	atOnce := func(o *item) bool { return o.tried || o.nextAt <= soonest && o.seq < it.seq } // of later ones, once it is not stuck
 	switch {
 	case it.waits == inFresh:
 		if n = len(l.fresh) - 1; it.seq != l.last { // few ask but for the one that has just come, and that is the last
@@ -94,17 +116,20 @@ func (l *lane) before(it *item) (n int) {
 		if l.rest != nil {
 			n += len(l.rest.again)
 		}
-		if l.stuck() {
-			count(l.rest.later, func(o *item) bool { return o.tried })
+		if stuck {
+			count(l.rest.later, atOnce)
 		}
 	case it.waits == inAgain:
 		count(l.rest.again, earlier)
+	case stuck && it.tried:
+		count(l.rest.later, func(o *item) bool { return o.tried && sooner(o) })
+	case stuck && it.nextAt <= soonest:
+		count(l.fresh, earlier)
+		count(l.rest.later, atOnce)
 	default:
-		if !it.tried || !l.stuck() {
-			count(l.fresh, always)
-		}
+		count(l.fresh, always)
 		count(l.rest.again, always)
-		count(l.rest.later, func(o *item) bool { return o.nextAt < it.nextAt || o.nextAt == it.nextAt && o.seq < it.seq })
+		count(l.rest.later, func(o *item) bool { return sooner(o) || stuck && o.tried })
 	}
 	return n
 }

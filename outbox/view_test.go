@@ -102,3 +102,46 @@ func TestALaneRunsOutOfTriesAndTimeByItsRule(t *testing.T) {
 		}
 	})
 }
+
+// Beside one that failed stand one that asked for a time before its next try, one that asked for a later one, and others.
+func TestWhatIsShownBesideAFailedMessageIsWhatHappens(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		book, failed := newShelf(), false
+		sink := &receiver{}
+		sink.answer = func(context.Context, Message) error {
+			sink.mu.Lock()
+			defer sink.mu.Unlock()
+			if failed {
+				return nil
+			}
+			failed = true
+			return &Failure{Reason: "503", RetryAfter: 10 * time.Minute}
+		}
+		r, end := running(t, book, map[string]Sink{"s": sink}, nil, func(c *Config) {
+			c.Rules = map[string]Rule{"s": {Interval: time.Minute}}
+			c.Rand = func() float64 { return 0 }
+		})
+		some := book.commit("s", keysOf("k", 1, 5)...)
+		some[1].NextAt = time.Now().Add(5 * time.Minute)
+		some[3].NextAt = time.Now().Add(time.Hour)
+		r.Offer(some)
+		time.Sleep(time.Minute)
+		if next := r.Lane("s", "k0").Next; !next.Equal(some[0].CreatedAt.Add(10 * time.Minute)) {
+			t.Errorf("the next slot is in %v", time.Until(next))
+		}
+		shown := map[uint64]time.Time{}
+		for i, position := range []int{0, 1, 2, 4, 3} {
+			s, known := r.Standing(some[i].Seq)
+			if shown[some[i].Seq] = s.Due; !known || s.Position != position {
+				t.Errorf("message %d stands at %+v, want %d", i+1, s, position)
+			}
+		}
+		time.Sleep(2 * time.Hour)
+		stop(t, end)
+		for i, m := range sink.got[1:] {
+			if !sink.at[i+1].Equal(shown[m.Seq]) {
+				t.Errorf("message %d went at %v, %v was shown", m.Seq, sink.at[i+1].Sub(m.CreatedAt), shown[m.Seq].Sub(m.CreatedAt))
+			}
+		}
+	})
+}

@@ -141,7 +141,7 @@ func readAnswer(body io.Reader) string {
 // retryAfter reads delay-seconds or an HTTP date (RFC 9110, 10.2.3); 0 when there is none or it cannot be read.
 func retryAfter(value string, now time.Time) time.Duration {
 	value = strings.TrimSpace(value)
-	if sec, err := strconv.ParseUint(value, 10, 64); err == nil {
+	if sec, err := strconv.ParseUint(value, 10, 64); err == nil || errors.Is(err, strconv.ErrRange) { // then sec is the largest
 		return time.Duration(min(sec, 1<<31)) * time.Second
 	}
 	if at, err := http.ParseTime(value); err == nil {

@@ -125,6 +125,7 @@ func TestGoneAndRetryAfterAreHeard(t *testing.T) {
 		{429, "-5", outbox.Failure{Reason: "429 Too Many Requests"}},
 		{429, "soon", outbox.Failure{Reason: "429 Too Many Requests"}},
 		{429, "18446744073709551615", outbox.Failure{Reason: "429 Too Many Requests", RetryAfter: (1 << 31) * time.Second}},
+		{429, "99999999999999999999999", outbox.Failure{Reason: "429 Too Many Requests", RetryAfter: (1 << 31) * time.Second}},
 		{404, "", outbox.Failure{Reason: "404 Not Found"}},
 	} {
 		_, s := serve(t, func(w http.ResponseWriter, _ *http.Request) {

@@ -25,9 +25,9 @@ Usage: foyer lane list
 A lane is all tasks and messages of one key; they go one after the other. KEY may be a pattern for many keys, which
 ends with an asterisk: 'tenant-*' (in quotes, for the shell). The rule of a key comes before that of a pattern, a longer
 pattern before a shorter one. At most --concurrency start in any --interval, counted from start to start, and no more
- than that are under way at a time. A change holds at once. A key that was paused, resumed or set has a rule of its own from
- then on, until it is unset: then it follows its pattern again. In FOYER_ADMIN_KEY a key of role shop will do, except to set
- or unset a rule that fits the lanes of messages about orders: order:..., *.
+than that are under way at a time. A change holds at once. A key that was paused, resumed or set has a rule of its own from
+then on, until it is unset: then it follows its pattern again. In FOYER_ADMIN_KEY a key of role shop will do, except to set
+or unset a rule that fits the lanes of messages about orders: order:..., *.
 
 `
 
@@ -67,6 +67,9 @@ func laneCommand(ctx context.Context, p program, args []string) error {
 	if len(words) == 2 && words[1] == "" {
 		return usageError("KEY is empty; see foyer lane --help")
 	}
+	if word := append(words, "")[0]; word != "set" && rule != (laneRule{}) {
+		return usageError("--interval, --concurrency, --attempts and --deadline go with lane set alone; see foyer lane --help")
+	}
 	switch {
 	case len(words) == 1 && words[0] == "list":
 		return r.listLanes(ctx, p)
@@ -74,7 +77,7 @@ func laneCommand(ctx context.Context, p program, args []string) error {
 		return r.showLane(ctx, p, words[1])
 	case len(words) == 2 && words[0] == "set" && rule != (laneRule{}):
 		return r.setLane(ctx, p, words[1], rule)
-	case len(words) == 2 && words[0] == "unset" && rule == (laneRule{}):
+	case len(words) == 2 && words[0] == "unset":
 		return r.unsetLane(ctx, p, words[1])
 	case len(words) == 2 && words[0] == "pause":
 		return r.setLane(ctx, p, words[1], laneRule{Paused: &yes})

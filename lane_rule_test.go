@@ -2,6 +2,7 @@ package main
 
 import (
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -20,5 +21,15 @@ func TestLaneCommandShowsTheWholeRule(t *testing.T) {
 	cli.says("lane list", "KEY  INTERVAL  CONCURRENCY  PAUSED  ATTEMPTS  DEADLINE\n", "k    1h30m0s   2            true    3         0s\n")
 	if code := cli.run("lane", "set", "a*b", "--attempts", "1"); code != exitUsage {
 		t.Errorf("a pattern that is none: exit code %d, said %q", code, cli.err.String())
+	}
+}
+
+func TestHelpHasNoStrayBlanks(t *testing.T) {
+	for name, help := range map[string]string{"lane": laneHelp, "outbox": outboxHelp} {
+		for _, line := range strings.Split(help, "\n") {
+			if strings.HasSuffix(line, " ") || strings.HasPrefix(line, " ") && !strings.HasPrefix(line, "       foyer "+name) {
+				t.Errorf("%s: %q", name, line)
+			}
+		}
 	}
 }

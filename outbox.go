@@ -65,6 +65,8 @@ func outboxCommand(ctx context.Context, p program, args []string) error {
 	}
 	one := len(words) == 1 && words[0] != "" && o == outboxFlags{}
 	switch {
+	case word == "list" && o.state != "" && o.state != "dead" && o.state != "waiting":
+		return usageError("--state must be dead or waiting")
 	case word == "list" && len(words) == 0 && o == outboxFlags{state: o.state}:
 		return r.listMessages(ctx, p, o.state)
 	case word == "show" && one:

@@ -114,6 +114,12 @@ func (o *Office) taskBody(r TaskRequest) ([]byte, error) {
 	}
 	if r.NotBefore != nil {
 		at := r.NotBefore.UTC().Truncate(time.Millisecond)
+		switch year := at.Year(); { // of others no JSON can be written
+		case year < 0:
+			return nil, ErrBadTask.say("notBefore is before the year 0.")
+		case year > 9999:
+			return nil, ErrBadTask.say("notBefore is after the year 9999, but it must be at most a year away.")
+		}
 		r.NotBefore = &at
 	}
 	if r.Body = bytes.TrimSpace(r.Body); string(r.Body) == "null" {

@@ -3,6 +3,7 @@ package sale_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -284,6 +285,23 @@ func TestDeadTaskIsRetriedOrDroppedByStaff(t *testing.T) {
 		}
 		h.stands(two, sale.TaskCancelled)
 		h.refused(h.DropMessage("staff", two.String()), sale.ErrNoSuchMessage)
+	})
+}
+
+func TestTimeThatIsNoneForATaskIsRefusedAsSuch(t *testing.T) {
+	play(t, nil, func(h *house) {
+		for at, says := range map[time.Time]string{
+			time.Date(-1, 12, 31, 0, 0, 0, 0, time.UTC): "notBefore is before the year 0", time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC): "notBefore is after the year 9999",
+			time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC): "notBefore is 9999-01-01T00:00:00Z, but it must be at most a year away",
+		} {
+			r := request("a")
+			r.NotBefore = &at
+			_, _, err := h.AddTask("k", r)
+			var refusal *sale.Refusal
+			if !errors.As(err, &refusal) || refusal.Code != "bad_task" || !strings.Contains(refusal.Detail, says) {
+				h.Errorf("%v: %v", at, err)
+			}
+		}
 	})
 }
 

@@ -102,10 +102,26 @@ func read(c echo.Context, v any) error {
 	if err != nil || len(body) == 0 {
 		return err
 	}
+	return readJSON(c, body, v)
+}
+
+func readJSON(c echo.Context, body []byte, v any) error {
 	if err := checkType(c.Request()); err != nil {
 		return err
 	}
 	return decode(body, v)
+}
+
+// readSome is read for a body that must be sent; {} will do.
+func readSome(c echo.Context, v any) error {
+	body, err := readBody(c, maxBody)
+	if err == nil && len(body) == 0 {
+		return refuse("bad_request", "The body is empty. Send a JSON object with what is to change.")
+	}
+	if err != nil {
+		return err
+	}
+	return readJSON(c, body, v)
 }
 
 // readNothing takes an empty body or {}.
@@ -161,7 +177,11 @@ func unmarshal(body []byte, v any) error {
 	case errors.As(err, &refusal): // a type of ours says it better
 		return refusal
 	case errors.As(err, &wrong):
-		return refuse("bad_field", "The field "+quoted(wrong.Field)+" cannot be a "+wrong.Value+".")
+		a := "a "
+		if strings.HasPrefix(wrong.Value, "array") || strings.HasPrefix(wrong.Value, "object") {
+			a = "an "
+		}
+		return refuse("bad_field", "The field "+quoted(wrong.Field)+" cannot be "+a+wrong.Value+".")
 	case err != nil: // a time that is none
 		return refuse("bad_field", "A field has a value that it cannot have. Times are RFC 3339, such as 2027-03-01T19:00:00Z.")
 	}

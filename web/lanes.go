@@ -197,7 +197,7 @@ func (s *Server) setLane(c echo.Context, by *sale.Key) error {
 		Attempts    *int             `json:"attempts"`
 		Deadline    *json.RawMessage `json:"deadline"`
 	}
-	if err := read(c, &body); err != nil {
+	if err := readSome(c, &body); err != nil {
 		return err
 	}
 	interval, err := spanOf("interval", body.Interval)

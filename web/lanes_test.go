@@ -173,11 +173,12 @@ func TestRuleKeepsWhatIsNotSent(t *testing.T) {
 		t.Errorf("a paused lane is %s", paused.Body)
 	}
 	is(h.staff("GET", "/api/v1/lanes/a-2", "").want(200), "0s", 3, false)
-	is(set("b", ``), "1m0s", 1, false)
+	is(set("b", `{}`), "1m0s", 1, false)
 	list := h.staff("GET", "/api/v1/lanes", "").want(200)
 	if list.text("items.0.key") != "a-*" || list.text("items.1.key") != "a-1" || list.field("items.1.attempts") != 4.0 || list.text("items.1.deadline") != "1h0m0s" || list.text("items.2.interval") != "1m0s" {
 		t.Errorf("the rules are %s", list.Body)
 	}
+	h.staff("PUT", "/api/v1/lanes/a-1", "").refused(400, "bad_request")
 	bad := h.staff("PUT", "/api/v1/lanes/a-1", `{"interval":"-9223372036854775808ns"}`)
 	if bad.Status == 200 {
 		t.Errorf("taken: %s", bad.Body)
@@ -189,6 +190,11 @@ func TestRuleKeepsWhatIsNotSent(t *testing.T) {
 	} {
 		if detail := h.staff("PUT", "/api/v1/lanes/a-1", body).refused(422, "bad_lane").text("detail"); !strings.Contains(detail, says) {
 			t.Errorf("%s: the refusal does not say what was sent: %s", body, detail)
+		}
+	}
+	for body, says := range map[string]string{`{"paused":[]}`: "cannot be an array", `{"paused":{}}`: "cannot be an object", `{"paused":1}`: "cannot be a number"} {
+		if detail := h.staff("PUT", "/api/v1/lanes/a-1", body).refused(422, "bad_field").text("detail"); !strings.Contains(detail, says) {
+			t.Errorf("%s: %s", body, detail)
 		}
 	}
 	is(set("a-1", `{"interval":null,"concurrency":null,"deadline":null}`), "1.5s", 3, true)
@@ -208,7 +214,7 @@ func TestRulesChangedAtOnceLoseNothing(t *testing.T) {
 			wg.Go(func() { h.staff("PUT", "/api/v1/lanes/k", part) })
 		}
 		wg.Wait()
-		for _, a := range []*answer{h.staff("GET", "/api/v1/lanes/k", "").want(200), h.staff("PUT", "/api/v1/lanes/k", "").want(200)} {
+		for _, a := range []*answer{h.staff("GET", "/api/v1/lanes/k", "").want(200), h.staff("PUT", "/api/v1/lanes/k", "{}").want(200)} {
 			if a.text("interval") != "2s" || a.field("concurrency") != 7.0 || a.field("paused") != true || a.field("attempts") != 9.0 {
 				t.Fatalf("after four changes at once: %s", a.Body)
 			}

@@ -2,6 +2,7 @@ package web
 
 import (
 	"maps"
+	"math"
 	"net/http"
 	"net/url"
 	"slices"
@@ -290,9 +291,6 @@ func (s *Server) listAudit(c echo.Context, _ *sale.Key) error {
 	if err != nil {
 		return err
 	}
-	if before == 0 && c.QueryParam("cursor") != "" {
-		return errBadCursor
-	}
 	entries, err := s.office.Audit(before, n)
 	if err != nil {
 		return err
@@ -318,12 +316,16 @@ func cursorOf(next uint64) string {
 
 // numberCursor reads the cursor of a list that goes by number; 0 without one.
 func numberCursor(c echo.Context) (uint64, error) {
-	cursor := c.QueryParam("cursor")
+	return cursorNumber(c.QueryParam("cursor"))
+}
+
+// cursorNumber reads a cursor that [cursorOf] gave; 0 for "". No row has the largest number.
+func cursorNumber(cursor string) (uint64, error) {
 	if cursor == "" {
 		return 0, nil
 	}
 	n, err := strconv.ParseUint(cursor, 10, 64)
-	if err != nil {
+	if err != nil || n == math.MaxUint64 || cursorOf(n) != cursor {
 		return 0, errBadCursor
 	}
 	return n, nil

@@ -17,7 +17,9 @@ func TestListsRefuseParametersTheyDoNotKnow(t *testing.T) {
 		if !strings.Contains(detail, `"limt"`) || !strings.HasSuffix(detail, " knows "+known+".") {
 			t.Errorf("%s says %s", list, detail)
 		}
-		h.staff("GET", list+"?cursor=x", "").refused(400, "bad_cursor")
+		for _, bad := range []string{"x", "0", "007", "18446744073709551615", "18446744073709551616", "-1"} {
+			h.staff("GET", list+"?cursor="+bad, "").refused(400, "bad_cursor")
+		}
 		h.staff("GET", list+"?limit=1&limit=2", "").refused(400, "bad_request")
 		h.staff("GET", list+"?limit=501", "").refused(400, "bad_request")
 		h.staff("GET", list+"?limit=%zz", "").refused(400, "bad_request")

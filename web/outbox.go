@@ -3,7 +3,6 @@ package web
 import (
 	"encoding/json"
 	"net/http"
-	"strconv"
 	"time"
 
 	"github.com/labstack/echo/v4"
@@ -120,11 +119,9 @@ func decideDead(c echo.Context, by *sale.Key, act func(string, sale.DeadMessages
 	if body.Before != nil {
 		which.Before = *body.Before
 	}
-	if body.Cursor != "" {
-		var err error
-		if which.After, err = strconv.ParseUint(body.Cursor, 10, 64); err != nil {
-			return errBadCursor
-		}
+	var err error
+	if which.After, err = cursorNumber(body.Cursor); err != nil {
+		return err
 	}
 	done, err := act(actor(by), which)
 	if err != nil {

@@ -129,7 +129,7 @@ func TestB57AllDeadMessagesAreDecidedAtOnce(t *testing.T) {
 		body, code string
 		status     int
 	}{
-		{"", "bad_field", 422}, {"{}", "bad_field", 422}, {`{"state":"waiting"}`, "bad_field", 422}, {`{"state":"dead","cursor":"x"}`, "bad_cursor", 400},
+		{"", "bad_field", 422}, {"{}", "bad_field", 422}, {`{"state":"waiting"}`, "bad_field", 422}, {`{"state":"dead","cursor":"x"}`, "bad_cursor", 400}, {`{"state":"dead","cursor":"0"}`, "bad_cursor", 400}, {`{"state":"dead","cursor":"18446744073709551615"}`, "bad_cursor", 400},
 		{`{"state":"dead","before":"soon"}`, "bad_field", 422}, {`{"state":"dead","all":true}`, "unknown_field", 400},
 	} {
 		h.staff("POST", "/api/v1/admin/outbox/drop", c.body).refused(c.status, c.code)

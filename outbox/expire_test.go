@@ -24,6 +24,7 @@ func TestExpiredMessagesTakeNoSlots(t *testing.T) {
 		come(60)
 		r.SetRule("k", &rule)
 		come(60)
+		stop(t, end)
 		if n := sink.count(); n < 60 {
 			t.Errorf("%d of 60 were called after the pause", n)
 		}
@@ -35,7 +36,6 @@ func TestExpiredMessagesTakeNoSlots(t *testing.T) {
 		if s := r.Stats(); s.Failed != 0 || s.Dead < 50 {
 			t.Errorf("%d attempts are said to have failed, %d messages are dead", s.Failed, s.Dead)
 		}
-		stop(t, end)
 	})
 }
 
@@ -58,10 +58,10 @@ func TestManyExpiredMessagesGoAtOnce(t *testing.T) {
 		if s := r.Stats(); s.Dead != 5000 || s.Failed != 0 || s.InFlight != 0 || s.BlockedLanes != 0 {
 			t.Errorf("left is %+v", s)
 		}
+		stop(t, end)
 		if book.settles > 50 {
 			t.Errorf("%d commits", book.settles)
 		}
-		stop(t, end)
 	})
 }
 

@@ -54,6 +54,7 @@ type lane struct {
 	next   *lane  // behind this one in the ready line
 	at     int64  // when it is due, while it stands in the due heap
 	began  int64  // the last start, Unix nanoseconds; 0 = none that is known
+	kept   int64  // the latest slot that it had by a rule before: until then the last start is remembered
 	last   uint64 // no message in fresh has a larger number
 	index  int32  // in the due heap
 	flight int32  // in flight

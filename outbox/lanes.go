@@ -234,18 +234,19 @@ func (l *lanes) Stop(sink string) { l.target(sink).stopped = true }
 
 // SetRule gives a rule to a key, or to all keys that begin like a pattern that ends with an asterisk; nil takes it away.
 // What is in flight stays in flight; the next slot is counted anew from the last start, as long as the lane is there: it has
-// messages, or its slot by the rule before was to come. It returns the slots that are later now, and the messages that have
+// messages, or its slot by one of the rules since was to come. It returns the slots that are later now, and the messages that have
 // failed and wait under a stricter rule.
 func (l *lanes) SetRule(pattern string, r *Rule, now time.Time) (later []Slot, judge []uint64) {
 	l.clock = now.UnixNano()
 	l.rules.set(pattern, r)
 	for _, t := range l.ring {
 		for _, ln := range t.lanes {
-			was := ln.rule
+			was, slot := ln.rule, ln.slot()
 			if ln.rule = l.rules.of(t.name, ln.key); ln.rule == was {
 				continue
 			}
-			if slot := ln.slot(); slot > l.clock && ln.rule.Step() > was.Step() {
+			ln.kept = max(ln.kept, slot)
+			if slot = ln.slot(); slot > l.clock && ln.rule.Step() > was.Step() {
 				later = append(later, Slot{t.name, ln.key, time.Unix(0, slot)})
 			}
 			if ln.rule.stricter(was) {
@@ -301,11 +302,10 @@ func (l *lanes) place(ln *lane) {
 	}
 	it, when := ln.head(l.clock)
 	if ln.idle() {
-		if ln.slot() <= l.clock {
+		if when = max(ln.slot(), ln.kept); when <= l.clock {
 			delete(ln.target.lanes, ln.key)
 			return
 		}
-		when = ln.slot()
 	}
 	switch {
 	case it != nil && when <= l.clock:

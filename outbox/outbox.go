@@ -5,8 +5,8 @@
 // inside a lane messages start in the order of Seq, as its [Rule] lets them: one at a time, and at no pace, without one.
 //
 // Its invariants: every message is waiting, in flight, delivered or dead, and in exactly one of these. A lane never has
-// more undecided messages than its rule allows, and one is decided when its outcome is settled in the [Book], so a
-// receiver sees the first copies of a lane of one at a time in order, however often the process dies. Starts of a lane with
+// more undecided messages than its rule allows, and one is decided when its outcome is settled in the [Book], or when it is
+// given up without a call, so a receiver sees the first copies of a lane of one at a time in order, however often the process dies. Starts of a lane with
 // a pace are booked on disk before their calls, so that no process that comes after is too early. A message is delivered at
 // least once, always with the same id and the same bytes. A failing message holds up its own lane only; a dead one lets
 // the next of its lane go on.

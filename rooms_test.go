@@ -14,12 +14,13 @@ import (
 var rooms = map[string][]string{
 	"foyer": {
 		"foyer/outbox", "foyer/outbox/filesink", "foyer/outbox/httptask", "foyer/outbox/kafkasink", "foyer/outbox/logsink", "foyer/outbox/mailsink",
-		"foyer/outbox/natssink", "foyer/outbox/webhook", "foyer/pay/demo", "foyer/sale", "foyer/seats",
+		"foyer/outbox/natssink", "foyer/outbox/webhook", "foyer/pay/demo", "foyer/pay/stripe", "foyer/sale", "foyer/seats",
 		"foyer/store", "foyer/tickets", "foyer/web", "github.com/google/uuid",
 		"github.com/prometheus/client_golang/prometheus", "github.com/prometheus/client_golang/prometheus/promhttp",
 	},
 	"foyer/queue":                    {},
-	"foyer/seats":                    {},
+	"foyer/cell":                     {},
+	"foyer/seats":                    {"foyer/cell"},
 	"foyer/outbox":                   {},
 	"foyer/outbox/client":            {"foyer/outbox"},
 	"foyer/outbox/client/clienttest": {}, // for tests alone
@@ -38,12 +39,13 @@ var rooms = map[string][]string{
 	"foyer/sale/storetest":  {"foyer/outbox", "foyer/queue", "foyer/sale", "foyer/seats", "github.com/google/uuid"},
 	"foyer/store":           {"foyer/outbox", "foyer/queue", "foyer/sale", "foyer/seats", "github.com/google/uuid", "go.etcd.io/bbolt", "go.etcd.io/bbolt/errors", "golang.org/x/sys/unix"},
 	"foyer/pay/demo":        {"foyer/outbox/webhook", "foyer/sale", "github.com/google/uuid"}, // it signs what it posts
+	"foyer/pay/stripe":      {"foyer/sale", "github.com/google/uuid", "github.com/stripe/stripe-go/v85"},
 	"foyer/tickets":         {"github.com/google/uuid", "rsc.io/qr"},
 	"foyer/static":          {},
 	"foyer/web": {
-		"foyer/outbox", "foyer/queue", "foyer/sale", "foyer/seats", "foyer/static", "foyer/tickets", "github.com/google/uuid", "github.com/labstack/echo/v4",
+		"foyer/cell", "foyer/outbox", "foyer/queue", "foyer/sale", "foyer/seats", "foyer/static", "foyer/tickets", "github.com/google/uuid", "github.com/labstack/echo/v4",
 		"github.com/prometheus/client_golang/prometheus", "github.com/prometheus/client_golang/prometheus/promhttp",
-		"github.com/prometheus/client_golang/prometheus/collectors",
+		"github.com/prometheus/client_golang/prometheus/collectors", "github.com/bojanz/currency", "golang.org/x/text/language",
 	},
 	"foyer/examples/receiver": {"go.etcd.io/bbolt"},                  // what others would write: nothing of ours
 	"foyer/bench":             nil,                                   // it measures all and nothing imports it

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode"
+
+	"foyer/cell"
 )
 
 // The columns of a CSV plan; API.md, "Plan". The first four must be there.
@@ -198,10 +200,11 @@ func (s *sheet) seat(d *draft) draftSeat {
 	return v
 }
 
-// value is a cell, trimmed, "" if the record is short; ok says that it is not empty.
+// value is a cell, trimmed and without the guard of a spreadsheet, "" if the record is short; ok says that it
+// is not empty.
 func (s *sheet) value(column string) (v string, ok bool) {
 	if i, there := s.column[column]; there && i < len(s.record) {
-		v = strings.TrimSpace(s.record[i])
+		v = strings.TrimSpace(cell.Read(strings.TrimSpace(s.record[i])))
 	}
 	return v, v != ""
 }

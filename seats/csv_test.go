@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"foyer/cell"
 )
 
 func TestSheetsThatAreUnderstood(t *testing.T) {
@@ -130,6 +132,26 @@ func TestSheetValuesAreRead(t *testing.T) {
 	}
 	if s := p.Seat(1); s.X != 10 || s.Y != 0.5 || s.Accessible || !s.Companion {
 		t.Errorf("got %+v", s)
+	}
+}
+
+// What Foyer writes into a sheet is guarded against being a formula (package cell), and read back as it was.
+func TestGuardedCellsAreReadBack(t *testing.T) {
+	names := []string{"=A1", "+1", "-2", "@home", "'t Hof", "'=x", "＝1", `"=1`, "Stalls"}
+	doc := "zone,row,seat,category,x,y\n"
+	for _, n := range names {
+		q := `"` + strings.ReplaceAll(cell.Guard(n), `"`, `""`) + `"`
+		doc += q + "," + q + "," + q + "," + q + ",'-3,-4\n"
+	}
+	p := mustParse(t, doc)
+	for i, n := range names {
+		zone, row := p.Place(i)
+		if s := p.Seat(i); zone != n || row != n || s.Number != n || s.Category != n || s.X != -3 || s.Y != -4 {
+			t.Errorf("%q came back as %q, %q, %+v", n, zone, row, s)
+		}
+	}
+	if p := mustParse(t, "zone,row,seat,category\n't Hof,A,1,K\n"); p.Label(0) != "'t Hof, row A, seat 1" {
+		t.Errorf("a name with an apostrophe came out as %q", p.Label(0))
 	}
 }
 

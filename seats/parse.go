@@ -36,7 +36,8 @@ const (
 // CSV: columns zone, row, seat, category, and if wanted id, x, y, accessible, companion, in any order; others
 // are ignored, and told by Notices. The separator is a comma, a semicolon or a tab. A missing id is row-seat
 // if no other seat of the plan gets that, else zone-row-seat. A line break inside a name becomes a blank.
-// Where the separator is not a comma, x and y may have a decimal comma.
+// Where the separator is not a comma, x and y may have a decimal comma. The apostrophe that keeps a value from
+// being a formula (package cell) is dropped.
 //
 // In every form rows and zones without seats are left out. Either all seats have coordinates or none; then
 // rows are drawn straight.

@@ -94,7 +94,7 @@ func summary(r *store.Report) string {
 		m := t.Money[c]
 		name := cmp.Or(c, "no currency") // as a provider said, and staff must look at it
 		text += fmt.Sprintf("; %s: %s paid, %s to be refunded, %s refunded, %s on the attention list",
-			name, units(m.Paid, c), units(m.RefundDue, c), units(m.Refunded, c), units(m.Attention, c))
+			name, sale.Decimal(m.Paid, c), sale.Decimal(m.RefundDue, c), sale.Decimal(m.Refunded, c), sale.Decimal(m.Attention, c))
 	}
 	return text
 }
@@ -104,16 +104,6 @@ func count(n int, what string) string {
 		return "1 " + what
 	}
 	return fmt.Sprintf("%d %ss", n, what)
-}
-
-// units writes minor units as people do: 4250 EUR cents are 42.50.
-func units(amount int64, currency string) string {
-	digits, _ := sale.Exponent(currency)
-	s := fmt.Sprintf("%0*d", digits+1, amount)
-	if digits == 0 {
-		return s
-	}
-	return s[:len(s)-digits] + "." + s[len(s)-digits:]
 }
 
 // bar shows on a terminal how far a long work has come; elsewhere it is silent.

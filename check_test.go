@@ -123,17 +123,3 @@ func TestCheckFindsFilesThatAreNotFoyers(t *testing.T) {
 		}
 	}
 }
-
-func TestMoneyIsWrittenAsPeopleDo(t *testing.T) {
-	for _, c := range []struct {
-		amount   int64
-		currency string
-		want     string
-	}{
-		{0, "EUR", "0.00"}, {5, "EUR", "0.05"}, {4250, "EUR", "42.50"}, {100000, "EUR", "1000.00"}, {4250, "JPY", "4250"}, {1, "KWD", "0.001"}, {12, "???", "12"},
-	} {
-		if got := units(c.amount, c.currency); got != c.want {
-			t.Errorf("%d %s is %q, want %q", c.amount, c.currency, got, c.want)
-		}
-	}
-}

@@ -116,7 +116,7 @@ func (c *crowd) choose(p *person, token string) {
 // pay sends the demo provider's word straight to the office: these people have
 // no browser.
 func (c *crowd) pay(p *person) {
-	pay, err := c.office.Pay(context.Background(), p.visitor, p.order, "demo", sale.Buyer{})
+	pay, err := c.office.Pay(context.Background(), sale.PayRequest{Visitor: p.visitor, Order: p.order, Provider: "demo"})
 	if err != nil {
 		return
 	}

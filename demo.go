@@ -36,6 +36,7 @@ func demoCommand(ctx context.Context, p program, args []string) error {
 	if err != nil {
 		return err
 	}
+	s.StripeKey = "" // the demo takes no money, whatever the environment has
 	if s.AdminKey, err = demoPassword(s); err != nil {
 		return err
 	}

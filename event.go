@@ -10,6 +10,7 @@ import (
 	"io"
 	"io/fs"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"text/tabwriter"
@@ -20,14 +21,19 @@ import (
 	"foyer/store"
 )
 
-const eventHelp = `Create an event from a JSON file, or list the events.
+const eventHelp = `Create an event from a JSON file, list the events, or erase who bought.
 
 Usage: foyer event create [flags] FILE
        foyer event list [flags]
+       foyer event forget [flags] EVENT
 
 FILE holds an event as POST /api/v1/admin/events takes it ("-" reads standard input).
 Without --server the file in --data is changed, which no running foyer may have open.
 With --server the running foyer is asked; FOYER_ADMIN_KEY must hold an admin key.
+
+forget erases the buyers' names and e-mail addresses from all orders of a closed event; seats, sums and history stay. It
+cannot be taken back. It is refused while messages that tell of buyers are not delivered; see foyer outbox. Free pages
+of the file and older backups may still hold names; the README says how to be rid of those.
 
 `
 
@@ -71,8 +77,10 @@ func eventCommand(ctx context.Context, p program, args []string) error {
 		return e.create(ctx, p, f.Arg(0))
 	case word == "list" && f.NArg() == 0:
 		return e.list(ctx, p)
+	case word == "forget" && f.NArg() == 1 && e.plan == "":
+		return e.forget(ctx, p, f.Arg(0))
 	}
-	return usageError("use event create [flags] FILE or event list [flags], flags first; see foyer event --help")
+	return usageError("use event create [flags] FILE, event list [flags] or event forget [flags] EVENT, flags first; see foyer event --help")
 }
 
 func (e eventFlags) create(ctx context.Context, p program, name string) error {
@@ -124,6 +132,27 @@ func (e eventFlags) list(ctx context.Context, p program) error {
 			rows = append(rows, eventRow{ID: ev.ID, Name: ev.Name, Phase: string(s.Phase), StartsAt: ev.StartsAt, OpensAt: ev.OpensAt})
 		}
 		return printEvents(p.out, rows)
+	})
+}
+
+func (e eventFlags) forget(ctx context.Context, p program, event string) error {
+	say := func(orders int) error {
+		_, err := fmt.Fprintf(p.out, "forgotten: the buyers of %s of %s\n", count(orders, "order"), event)
+		return err
+	}
+	if e.server != "" {
+		var done struct{ Orders int }
+		if err := e.ask(ctx, http.MethodPost, "/api/v1/admin/events/"+url.PathEscape(event)+"/forget", nil, &done); err != nil {
+			return err
+		}
+		return say(done.Orders)
+	}
+	return e.withOffice(false, func(o *sale.Office) error {
+		n, err := o.Forget("command line", event)
+		if err != nil {
+			return err
+		}
+		return say(n)
 	})
 }
 

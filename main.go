@@ -61,7 +61,8 @@ func commands() []command {
 	return []command{
 		{"serve", "run the waiting room and the box office", serveCommand},
 		{"demo", "set up three events with a crowd and run them", demoCommand},
-		{"event", "create or list events: event create FILE | event list", eventCommand},
+		{"event", "create or list events, forget who bought: event create FILE | event list | event forget EVENT", eventCommand},
+		{"report", "sum up an event of a running foyer: report EVENT", reportCommand},
 		{"plan", "check a seating plan: plan check FILE", planCommand},
 		{"check", "check a file of foyer that is not in use: check FILE", checkCommand},
 		{"backup", "copy the whole database, also while selling: backup FILE", backupCommand},

@@ -137,6 +137,11 @@ func TestWrongUseIsOneSentenceAndExitCode2(t *testing.T) {
 		"bad base url":                        {"", []string{"serve", "--base-url", "example.org"}, "--base-url"},
 		"demo without secret":                 {"", []string{"serve", "--demo-provider"}, "FOYER_DEMO_SECRET"},
 		"bad secret":                          {"FOYER_WEBHOOK_SECRET=whsec_short", []string{"serve"}, "FOYER_WEBHOOK_SECRET"},
+		"stripe without secret":               {"FOYER_STRIPE_KEY=sk_test_hunter2", []string{"serve"}, "needs FOYER_STRIPE_WEBHOOK_SECRET: make an endpoint"},
+		"stripe without key":                  {"FOYER_STRIPE_WEBHOOK_SECRET=whsec_hunter2hunter2hunter2", []string{"serve"}, "needs FOYER_STRIPE_KEY: set"},
+		"stripe with a browser's key":         {"FOYER_STRIPE_WEBHOOK_SECRET=whsec_hunter2hunter2hunter2\nFOYER_STRIPE_KEY=pk_test_hunter2", []string{"serve"}, "pk_... is for browsers"},
+		"stripe with a bad secret":            {"FOYER_STRIPE_WEBHOOK_SECRET=hunter2\nFOYER_STRIPE_KEY=sk_test_hunter2", []string{"serve"}, "secret 1 must be whsec_..."},
+		"stripe at no address":                {"FOYER_STRIPE_WEBHOOK_SECRET=whsec_hunter2hunter2hunter2\nFOYER_STRIPE_KEY=sk_test_hunter2\nFOYER_STRIPE_URL=hunter2", []string{"serve"}, "FOYER_STRIPE_URL must be"},
 		"short admin key":                     {"FOYER_ADMIN_KEY=short", []string{"serve"}, "at least 8"},
 		"bad sink":                            {"", []string{"serve", "--sink", "order.paid"}, "TOPIC=URL"},
 		"unknown topic":                       {"", []string{"serve", "--sink", "order.payed=log:"}, "the topics are order.paid"},
@@ -160,8 +165,10 @@ func TestWrongUseIsOneSentenceAndExitCode2(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
-			if k, v, ok := strings.Cut(c.env, "="); ok {
-				w.env[k] = v
+			for line := range strings.SplitSeq(c.env, "\n") {
+				if k, v, ok := strings.Cut(line, "="); ok {
+					w.env[k] = v
+				}
 			}
 			if code := w.run(c.args...); code != exitUsage {
 				t.Errorf("exit code %d, want %d", code, exitUsage)
@@ -347,7 +354,7 @@ func TestVersionAndHelp(t *testing.T) {
 	if w.run("demo", "--help"); !strings.Contains(strings.Join(strings.Fields(w.out.String()), " "), "except in a demo (default true)") {
 		t.Errorf("the demo does not say that it has its provider: %s", w.out.String())
 	}
-	for _, args := range [][]string{{"help"}, {"serve", "--help"}, {"demo", "-h"}, {"event", "--help"}, {"plan", "--help"}, {"check", "--help"}, {"lane", "--help"}, {"outbox", "--help"}} {
+	for _, args := range [][]string{{"help"}, {"serve", "--help"}, {"demo", "-h"}, {"event", "--help"}, {"plan", "--help"}, {"check", "--help"}, {"lane", "--help"}, {"outbox", "--help"}, {"report", "--help"}} {
 		if code := w.run(args...); code != exitOK || len(w.out.String()) < 100 {
 			t.Errorf("foyer %v: %d, %q", args, code, w.out.String())
 		}

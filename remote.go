@@ -64,7 +64,7 @@ func (s *shownText) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// ask makes one request of a running foyer and reads its answer into out.
+// ask makes one request of a running foyer and reads its answer into out, JSON unless out is a *[]byte.
 func (r remote) ask(ctx context.Context, method, path string, body []byte, out any) error {
 	if r.key == "" {
 		return usageError("FOYER_ADMIN_KEY must hold an admin key to ask %s", shownURL(r.server))
@@ -102,6 +102,10 @@ func (r remote) ask(ctx context.Context, method, path string, body []byte, out a
 		return errors.New(string(problem.Detail))
 	}
 	if out == nil {
+		return nil
+	}
+	if raw, ok := out.(*[]byte); ok {
+		*raw = answer
 		return nil
 	}
 	if err := json.Unmarshal(answer, out); err != nil {

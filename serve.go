@@ -21,6 +21,7 @@ import (
 	"foyer/outbox"
 	"foyer/outbox/httptask"
 	"foyer/pay/demo"
+	"foyer/pay/stripe"
 	"foyer/sale"
 	"foyer/store"
 	"foyer/tickets"
@@ -132,15 +133,21 @@ func (h *house) wire() {
 		hooks[h.demo.Name()] = h.demo
 		extra[demo.Prefix] = h.demo
 	}
+	if s.StripeKey != "" {
+		p := stripe.New(stripe.Config{Key: s.StripeKey, Secrets: s.StripeSecrets, URL: s.StripeURL})
+		providers = append(providers, p)
+		hooks[p.Name()] = p
+	}
 	codes := tickets.New(sale.NewSigner(sale.Subkey(h.store.Secret(), "ticket code")).Tag)
 	h.targets = h.sinks()
 	h.targets[outbox.TaskSink] = httptask.New(httptask.Config{Allow: s.AllowTargets, Version: versionText()})
+	h.targets[sale.RefundSink] = refunds{h}
 	h.relay = outbox.NewRelay(outbox.Config{
 		Book: h.store, Sinks: h.targets, Log: h.log, Now: h.store.Now, Many: map[string]int{outbox.TaskSink: outbox.TasksAtOnce},
 		Rules: map[string]outbox.Rule{outbox.TaskSink: {Interval: sale.TaskInterval, Concurrency: 1}},
 	})
 	h.office = sale.New(sale.Config{
-		Store: h.store, Secret: h.store.Secret(), Sinks: s.Sinks.names, TicketCode: codes.Code, Relay: h.relay, Lanes: h.relay, Providers: providers,
+		Store: h.store, Secret: h.store.Secret(), Sinks: s.Sinks.names, TicketCode: codes.Code, Ticket: codes.Ticket, Relay: h.relay, Lanes: h.relay, Providers: providers,
 	})
 	var requests io.Writer
 	if s.LogRequests {
@@ -247,8 +254,9 @@ func (h *house) server(handler http.Handler) *http.Server {
 // start starts the loops. Each ends with ctx, deliveries end with theirs.
 func (h *house) start(ctx, delivering context.Context) {
 	h.loops.Go(func() { h.lines.flushing(ctx) })
-	h.loops.Go(func() { h.admitting(ctx) })
-	h.loops.Go(func() { h.tidying(ctx) })
+	h.loops.Go(func() { repeat(ctx, h.admit) })
+	h.loops.Go(func() { repeat(ctx, h.tidy) })
+	h.loops.Go(func() { repeat(ctx, func() time.Duration { return h.lookUp(ctx) }) })
 	h.loops.Go(func() {
 		if err := h.relay.Run(delivering); err != nil {
 			h.log.Warn("outbox", "error", err.Error())
@@ -285,25 +293,9 @@ func (h *house) shut() error {
 	return err
 }
 
-// tidying forgets, once an hour, what nobody will ask for again.
-func (h *house) tidying(ctx context.Context) {
-	hour := time.NewTicker(time.Hour)
-	defer hour.Stop()
-	for {
-		if err := h.office.Tidy(); err != nil {
-			h.log.Warn("tidy", "error", err.Error())
-		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-hour.C:
-		}
-	}
-}
-
-// admitting looks at every event once per tick, and sooner when only the pace
-// keeps the next visitor out.
-func (h *house) admitting(ctx context.Context) {
+// repeat calls step, and again each time after the pause that it asks for, until
+// ctx ends.
+func repeat(ctx context.Context, step func() (pause time.Duration)) {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
@@ -312,17 +304,40 @@ func (h *house) admitting(ctx context.Context) {
 			return
 		case <-timer.C:
 		}
-		wait := h.settings.Tick
-		for _, e := range h.office.Events() {
-			pause, err := h.office.Tick(e.ID, h.settings.Tick)
-			if err != nil {
-				if !errors.Is(err, sale.ErrNoSuchEvent) && !errors.Is(err, sale.ErrUnavailable) {
-					h.log.Error("tick", "event", e.ID, "error", err.Error())
-				}
-				continue
-			}
-			wait = min(wait, pause)
-		}
-		timer.Reset(max(wait, time.Millisecond))
+		timer.Reset(step())
 	}
+}
+
+// tidy forgets, once an hour, what nobody will ask for again.
+func (h *house) tidy() time.Duration {
+	if err := h.office.Tidy(); err != nil {
+		h.log.Warn("tidy", "error", err.Error())
+	}
+	return time.Hour
+}
+
+// lookUp asks the providers about payments whose end nobody told.
+func (h *house) lookUp(ctx context.Context) time.Duration {
+	pause, err := h.office.LookUp(ctx)
+	if err != nil && ctx.Err() == nil {
+		h.log.Warn("payments cannot be looked up, trying again", "error", err.Error())
+	}
+	return pause
+}
+
+// admit looks at every event once per tick, and sooner when only the pace keeps
+// the next visitor out.
+func (h *house) admit() time.Duration {
+	wait := h.settings.Tick
+	for _, e := range h.office.Events() {
+		pause, err := h.office.Tick(e.ID, h.settings.Tick)
+		if err != nil {
+			if !errors.Is(err, sale.ErrNoSuchEvent) && !errors.Is(err, sale.ErrUnavailable) {
+				h.log.Error("tick", "event", e.ID, "error", err.Error())
+			}
+			continue
+		}
+		wait = min(wait, pause)
+	}
+	return max(wait, time.Millisecond)
 }

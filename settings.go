@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/netip"
 	"net/url"
+	"regexp"
 	"strings"
 	"time"
 
@@ -34,6 +35,9 @@ type settings struct {
 	AdminKey       string
 	WebhookSecrets []webhook.Secret
 	DemoSecret     webhook.Secret
+	StripeKey      string
+	StripeSecrets  []string
+	StripeURL      string // empty: Stripe's own
 }
 
 func (s *settings) bind(f *flag.FlagSet) {
@@ -73,6 +77,11 @@ Secrets, from the environment only:
                         it stays valid until another one is set or it is removed
   FOYER_WEBHOOK_SECRET  whsec_..., signs outgoing webhooks; several separated by blanks while rotating
   FOYER_DEMO_SECRET     whsec_..., checks what the demo provider sends in
+  FOYER_STRIPE_KEY      sk_... or rk_..., takes money on Stripe Checkout; needs FOYER_STRIPE_WEBHOOK_SECRET
+  FOYER_STRIPE_WEBHOOK_SECRET
+                        whsec_... of the endpoint at Stripe that posts to /api/v1/payments/stripe/webhook; several separated by
+                        blanks while one is rolled
+  FOYER_STRIPE_URL      for tests: another address for Stripe's API
 `
 
 // envName is the environment twin of a flag.
@@ -200,8 +209,40 @@ func (s *settings) secrets(env func(string) (string, bool)) (err error) {
 			return usageError("FOYER_DEMO_SECRET: %v", err)
 		}
 	}
+	return s.stripe(env)
+}
+
+// stripe reads what is needed to take money on Stripe. A key alone would sell
+// tickets whose money nobody hears of.
+func (s *settings) stripe(env func(string) (string, bool)) error {
+	key, _ := env("FOYER_STRIPE_KEY")
+	s.StripeKey = strings.TrimSpace(key)
+	secrets, _ := env("FOYER_STRIPE_WEBHOOK_SECRET")
+	s.StripeSecrets = strings.Fields(secrets)
+	s.StripeURL, _ = env("FOYER_STRIPE_URL")
+	switch {
+	case s.StripeKey != "" && len(s.StripeSecrets) == 0:
+		return usageError("FOYER_STRIPE_KEY needs FOYER_STRIPE_WEBHOOK_SECRET: make an endpoint at Stripe for /api/v1/payments/stripe/webhook and set the whsec_... that it shows")
+	case s.StripeKey == "" && len(s.StripeSecrets) > 0:
+		return usageError("FOYER_STRIPE_WEBHOOK_SECRET needs FOYER_STRIPE_KEY: set the secret key of the account, sk_..., or a restricted one, rk_...")
+	case s.StripeKey != "" && !stripeKey.MatchString(s.StripeKey):
+		return usageError("FOYER_STRIPE_KEY must be a secret key, sk_..., or a restricted one, rk_...; pk_... is for browsers")
+	}
+	for i, one := range s.StripeSecrets {
+		if !strings.HasPrefix(one, "whsec_") || len(one) < len("whsec_")+16 {
+			return usageError("FOYER_STRIPE_WEBHOOK_SECRET: secret %d must be whsec_... as Stripe shows it", i+1)
+		}
+	}
+	if s.StripeURL != "" {
+		u, err := url.Parse(s.StripeURL)
+		if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+			return usageError("FOYER_STRIPE_URL must be an address such as http://127.0.0.1:12111")
+		}
+	}
 	return nil
 }
+
+var stripeKey = regexp.MustCompile(`^(sk|rk)_[0-9A-Za-z_]+$`)
 
 func (s *settings) check() error {
 	if _, _, err := net.SplitHostPort(s.Addr); err != nil {

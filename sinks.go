@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -134,6 +135,14 @@ func (h *house) sink(to string) outbox.Sink {
 		h.log.Warn("messages go out unsigned, so that the receiver cannot know they are from here: FOYER_WEBHOOK_SECRET is not set", "sink", outbox.Mask(to))
 	}
 	return webhook.New(webhook.Config{URL: to, Secrets: s.WebhookSecrets, Allow: s.AllowTargets, Version: versionText()})
+}
+
+// refunds is the sink of messages that ask providers to return money.
+type refunds struct{ *house }
+
+// Deliver asks for one refund.
+func (r refunds) Deliver(ctx context.Context, m outbox.Message) error {
+	return r.office.SendRefund(ctx, m.Body)
 }
 
 // mailEvent is what mails tell of an event.

@@ -161,7 +161,7 @@ func buyTwo(o *sale.Office) error {
 	if err != nil {
 		return err
 	}
-	pay, err := o.Pay(context.Background(), ann, order.ID, "demo", sale.Buyer{Name: "Ann", Email: "ann@buyer.example"})
+	pay, err := o.Pay(context.Background(), sale.PayRequest{Visitor: ann, Order: order.ID, Provider: "demo", Buyer: sale.Buyer{Name: "Ann", Email: "ann@buyer.example"}})
 	if err != nil {
 		return err
 	}

@@ -3,6 +3,7 @@ package contract
 import (
 	"fmt"
 	"net/http"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -50,11 +51,12 @@ func TestB39LateMoneyTakesTheSeatsIfFreeElseIsDueBack(t *testing.T) {
 						t.Errorf("the refusal carries %v, want the order", a.at("order"))
 					}
 				}
-				if got := o.get(t).text("status"); got != "REFUND_DUE" {
+				back := []string{"REFUND_DUE", "REFUNDED"} // the demo provider returns money within two seconds
+				if got := o.get(t).text("status"); !slices.Contains(back, got) {
 					t.Errorf("late, seat gone: %s, want REFUND_DUE", got)
 				}
 				found := e.h.staff(t, "GET", "/admin/orders?query="+o.id, nil).want(t, http.StatusOK)
-				if len(found.list("items")) != 1 || found.text("items", 0, "status") != "REFUND_DUE" {
+				if len(found.list("items")) != 1 || !slices.Contains(back, found.text("items", 0, "status")) {
 					t.Errorf("staff find %s, want the order that is due back", found.body)
 				}
 			}

@@ -29,6 +29,7 @@ var (
 type house struct {
 	dir, addr string
 	sink      string // where its messages go
+	env       []string
 
 	cmd  *exec.Cmd
 	log  *tail
@@ -44,6 +45,7 @@ func (h *house) start(failpoint string) error {
 		"--rate-limit", "0", "--tick", "500ms", "--log-requests=false", "--allow-targets", "127.0.0.0/8")
 	h.cmd.Env = append(os.Environ(), "FOYER_ADMIN_KEY="+adminKey, "FOYER_DEMO_SECRET="+demoSecret, "FOYER_WEBHOOK_SECRET="+hookSecret,
 		"FOYER_FAILPOINT="+failpoint, "GORACE=halt_on_error=1 exitcode=66")
+	h.cmd.Env = append(h.cmd.Env, h.env...)
 	h.log = &tail{}
 	h.cmd.Stdout, h.cmd.Stderr = h.log, h.log
 	if err := h.cmd.Start(); err != nil {

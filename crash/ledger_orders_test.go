@@ -27,8 +27,8 @@ type orderFact struct {
 
 // must is what was acknowledged of an order's state for good.
 type must struct {
-	paying, paid, refund, cancelled, expired, money bool
-	deadline                                        moment
+	paying, paid, refund, refunded, cancelled, expired, money bool
+	deadline                                                  moment
 }
 
 // must is what has to be true in whatever is answered from now on.
@@ -150,12 +150,15 @@ func (d *orderDoc) proof() string {
 // acknowledged and asked for, or nothing.
 func (o *orderFact) contradiction(status string, was must, at, deadline moment) string {
 	open := status == "PENDING" || status == "PAYING"
-	has := status == "PAID" || status == "REFUND_DUE"
+	back := status == "REFUND_DUE" || status == "REFUNDED"
+	has := status == "PAID" || back
 	switch {
 	case was.paid && status != "PAID":
 		return "it was acknowledged as PAID"
-	case was.refund && status != "REFUND_DUE":
+	case was.refund && !back:
 		return "it was acknowledged as REFUND_DUE"
+	case was.refunded && status != "REFUNDED":
+		return "it was acknowledged as REFUNDED"
 	case was.money && !has:
 		return "its money was acknowledged"
 	case has && !o.mayMoney:
@@ -187,6 +190,8 @@ func (o *orderFact) learn(d *orderDoc) {
 		o.must.paid = true
 	case "REFUND_DUE":
 		o.must.refund = true
+	case "REFUNDED":
+		o.must.refund, o.must.refunded = true, true
 	case "CANCELLED":
 		o.must.cancelled = true
 	case "EXPIRED":

@@ -126,7 +126,7 @@ func (s seatState) shows(i step) bool {
 	case "EXPIRED":
 		return !mine || held && i.at >= s.least
 	}
-	return !mine // CANCELLED, REFUND_DUE
+	return !mine // CANCELLED, REFUND_DUE, REFUNDED
 }
 
 // turnState is one turn as the history tells.

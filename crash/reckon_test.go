@@ -137,6 +137,8 @@ func (o *orderFact) final() string {
 	switch {
 	case o.must.paid:
 		return "PAID"
+	case o.must.refunded:
+		return "REFUNDED"
 	case o.must.refund:
 		return "REFUND_DUE"
 	case o.must.cancelled:
@@ -147,7 +149,7 @@ func (o *orderFact) final() string {
 	return "open"
 }
 
-// reckonMoney: money told = PAID + REFUND_DUE + the attention list.
+// reckonMoney: money told = PAID + REFUND_DUE + REFUNDED + the attention list.
 func (r *rig) reckonMoney() {
 	var told, booked, listed int64
 	payments := map[string]int64{}
@@ -159,7 +161,7 @@ func (r *rig) reckonMoney() {
 		payments[m.order] += m.amount
 	}
 	for id, o := range r.ledger.orders {
-		if s := o.final(); s == "PAID" || s == "REFUND_DUE" {
+		if s := o.final(); s == "PAID" || s == "REFUND_DUE" || s == "REFUNDED" {
 			booked += o.total
 			payments[id] -= o.total
 		}
@@ -217,10 +219,12 @@ func (r *rig) reckonMessages() {
 			want = map[string]int{"order.paid": 1, "ticket.issued": len(o.seats), "order.expired": topics["order.expired"]}
 		case "REFUND_DUE":
 			want = map[string]int{"order.refund_due": 1, "order.expired": topics["order.expired"]}
+		case "REFUNDED":
+			want = map[string]int{"order.refund_due": 1, "order.refunded": 1, "order.expired": topics["order.expired"]}
 		case "EXPIRED":
 			want["order.expired"] = 1
 		}
-		for _, topic := range []string{"order.paid", "ticket.issued", "order.refund_due", "order.expired"} {
+		for _, topic := range []string{"order.paid", "ticket.issued", "order.refund_due", "order.refunded", "order.expired"} {
 			if topics[topic] != want[topic] || topics["order.expired"] > 1 {
 				r.ledger.fault("messages", "order %s is %s, and came as %d %s; want %d", id, o.final(), topics[topic], topic, want[topic])
 			}

@@ -89,7 +89,7 @@ func (r *rig) proves(rate float64) {
 	if r.tasks.kept < *killsFlag/14 {
 		r.t.Errorf("%d times a slot outlived the program that booked it; the run proves too little", r.tasks.kept)
 	}
-	for _, what := range []string{"unanswered", "seats_taken", "order EXPIRED", "order REFUND_DUE", "order CANCELLED", "order PAID", "attention"} {
+	for _, what := range []string{"unanswered", "seats_taken", "order EXPIRED", "order REFUNDED", "order CANCELLED", "order PAID", "attention"} {
 		if r.counts.get(what) == 0 {
 			r.t.Errorf("no %s in the whole run; the run proves too little", what)
 		}

@@ -80,7 +80,7 @@ func (h *holdPlan) chooseBest(r Reader, w HoldRequest, found *holdPlan) error {
 		return ErrTurnInUse
 	}
 	free := func(i int) bool {
-		if !h.priced(i) {
+		if !h.priced(i) || h.offSale(i) {
 			return false
 		}
 		_, keeps := h.holder(r, i)

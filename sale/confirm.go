@@ -28,13 +28,14 @@ func (c Confirmation) hashes() (key, body []byte) {
 	return k[:], b[:]
 }
 
-// maxConfirms bounds the idempotency records of one order.
+// maxConfirms bounds the idempotency records of one order. Of further keys nothing
+// is remembered: they give the order as it is, and money is known by its reference.
 const maxConfirms = 64
 
 // Confirm makes the order PAID on the word of the venue's own server. It is
-// idempotent by key and by order. After the deadline it takes the same seats if
-// they are still free; otherwise the order is REFUND_DUE and the refusal
-// [ErrRefundDue] carries it.
+// idempotent by key and by order: one that was PAID is given as it is, refunded or
+// not. After the deadline it takes the same seats if they can be had; otherwise the
+// order is REFUND_DUE and the refusal [ErrRefundDue] carries it.
 func (o *Office) Confirm(order uuid.UUID, c Confirmation) (v *OrderView, err error) {
 	key, body := c.hashes()
 	var late *Refusal
@@ -54,10 +55,9 @@ func (o *Office) Confirm(order uuid.UUID, c Confirmation) (v *OrderView, err err
 			}
 		}
 		v = o.view(tx, n)
-		if n.Status != Paid {
-			r := *ErrRefundDue
-			r.Order = v
-			late = &r
+		if !n.wasPaid() {
+			late = n.tooLate()
+			late.Order = v
 		}
 		return nil
 	})
@@ -65,6 +65,18 @@ func (o *Office) Confirm(order uuid.UUID, c Confirmation) (v *OrderView, err err
 		return v, late
 	}
 	return v, err
+}
+
+// tooLate says of an order that never had its seats what became of its money.
+func (o *Order) tooLate() *Refusal {
+	who, then := "somebody else has them", "The money must be returned."
+	if o.SeatsOffSale() {
+		who = "they are not on sale any more"
+	}
+	if o.Status == Refunded {
+		then = "The money was returned."
+	}
+	return ErrRefundDue.say("The money came when the time for these seats was over, and " + who + ". " + then)
 }
 
 // confirmed finds the record of a confirmation with this key.
@@ -93,19 +105,24 @@ func (o *Office) confirm(tx Tx, n *Order, c Confirmation, rec Confirmed) (*Order
 	}
 	switch n.Status {
 	case Paid, RefundDue, Refunded:
-		tx.PutOrder(n)
 		surplus(tx, n, c)
+		tx.PutOrder(n)
 		return n, nil
 	}
 	n = o.settle(tx, n, Payment{Attempt: tx.NewID(), Provider: shop, ID: c.Reference, State: PaymentSucceeded, Amount: c.Amount, At: tx.Now(), By: c.Actor})
 	return n, nil
 }
 
-// shop is the provider's name of money that the venue's own server took.
-const shop = "shop"
+// Names of providers that are none of [Config.Providers].
+const (
+	shop = "shop" // the venue's own server took the money
+	door = "door" // staff took it
+	free = "free" // there was nothing to take
+)
 
 // surplus puts the shop's money for an order that has its money already on the
-// attention list. The same reference is the same money.
+// attention list, and notes it in a private copy of the order. The same reference
+// is the same money.
 func surplus(tx Tx, n *Order, c Confirmation) {
 	booked := slices.ContainsFunc(n.Payments, func(p Payment) bool {
 		return p.Provider == shop && p.ID == c.Reference && p.State != PaymentFailed
@@ -117,6 +134,8 @@ func surplus(tx Tx, n *Order, c Confirmation) {
 	if _, known := tx.Receipt(shop, rc.Fact.EventID); known || booked {
 		return
 	}
-	rc.needsPerson("surplus_payment", "A second payment for an order that has its money.")
+	rc.needsPerson("surplus_payment", SecondPayment)
+	n.UpdatedAt = tx.Now()
+	n.note(tx.Now(), "payment."+rc.Attention, shop, rc.Reason)
 	tx.PutReceipt(rc)
 }

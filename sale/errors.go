@@ -8,8 +8,10 @@ type Refusal struct {
 	Code       string // as in the API, e.g. "seats_taken"
 	Detail     string
 	Seats      []string      // the seats it speaks of
+	UsedAt     time.Time     // of a ticket that was shown before
 	RetryAfter time.Duration // zero: no advice
 	Order      *OrderView    // the order it speaks of
+	Cause      error         // for the log: what somebody else got wrong; nil for what the caller did
 }
 
 func (r *Refusal) Error() string { return r.Code + ": " + r.Detail }
@@ -18,6 +20,15 @@ func (r *Refusal) Error() string { return r.Code + ": " + r.Detail }
 func (r *Refusal) Is(target error) bool {
 	t, ok := target.(*Refusal)
 	return ok && t.Code == r.Code
+}
+
+// Unwrap gives the cause.
+func (r *Refusal) Unwrap() error { return r.Cause }
+
+func (r *Refusal) because(cause error) *Refusal {
+	c := *r
+	c.Cause = cause
+	return &c
 }
 
 func (r *Refusal) with(seats []string) *Refusal {
@@ -65,11 +76,22 @@ var (
 	ErrKeyReused     = &Refusal{Code: "idempotency_key_reused", Detail: "This Idempotency-Key was used with another body. Use a new key for a new request."}
 	ErrAmount        = &Refusal{Code: "amount_mismatch", Detail: "The amount is not what the order costs."}
 	ErrCurrency      = &Refusal{Code: "currency_mismatch", Detail: "The currency is not the order's."}
-	ErrRefundDue     = &Refusal{Code: "refund_due", Detail: "The seats were given to somebody else after the deadline. The money must be returned."}
+	ErrRefundDue     = &Refusal{Code: "refund_due", Detail: "The money came when the time for these seats was over, and somebody else has them. The money must be returned."}
+	ErrNotPaid       = &Refusal{Code: "order_not_paid", Detail: "This order was never paid; there is nothing to return."}
+	ErrBadReason     = &Refusal{Code: "bad_reason", Detail: "Say why, in at most 300 characters."}
+	ErrBadSale       = &Refusal{Code: "bad_sale", Detail: "The sale cannot be made like that."}
+	ErrNoSuchMatter  = &Refusal{Code: "no_such_matter", Detail: "Nothing with this id is on the attention list; somebody has seen to it, or it has settled itself."}
+	ErrNotThatWay    = &Refusal{Code: "not_that_way", Detail: "This cannot be settled that way."}
+	ErrRefundRuns    = &Refusal{Code: "refund_running", Detail: "The money is on its way back. Wait for the provider's answer."}
+	ErrNoSuchTicket  = &Refusal{Code: "no_such_ticket", Detail: "This code is no ticket of this event."}
+	ErrTicketVoid    = &Refusal{Code: "ticket_void", Detail: "This ticket was refunded and is not valid any more."}
+	ErrTicketUsed    = &Refusal{Code: "ticket_used", Detail: "This ticket was shown before."}
+	ErrStillSelling  = &Refusal{Code: "event_open", Detail: "The sale is not over. Close the event first."}
+	ErrMessagesLeft  = &Refusal{Code: "messages_left", Detail: "Messages that tell of buyers of this event are not delivered."}
 	ErrEventExists   = &Refusal{Code: "event_exists", Detail: "There is an event with this id already."}
 	ErrBadEvent      = &Refusal{Code: "bad_event", Detail: "The event cannot be like that."}
 	ErrPromise       = &Refusal{Code: "promise_made", Detail: "That would break a promise already made."}
-	ErrSeatsInUse    = &Refusal{Code: "seats_in_use", Detail: "The new plan drops seats that are held or sold."}
+	ErrSeatsInUse    = &Refusal{Code: "seats_in_use", Detail: "The new plan drops seats that are held, sold or kept by the house."}
 	ErrEventInUse    = &Refusal{Code: "event_in_use", Detail: "People have places or had orders in this event. Close it instead."}
 	ErrNoSuchMessage = &Refusal{Code: "no_such_message", Detail: "No message with this id waits or is dead; it was delivered, dropped or never was."}
 	ErrBadLane       = &Refusal{Code: "bad_lane", Detail: "The lane cannot be like that."}

@@ -62,6 +62,18 @@ type Event struct {
 	PlanVersion string    `json:"planVersion,omitempty"`
 	Sellable    int       `json:"sellable"` // seats that have a price or that somebody has
 	HadHold     bool      `json:"hadHold,omitempty"`
+	// Blocked are the seats that staff took off sale, by id. The map is never
+	// changed, only replaced.
+	Blocked   map[string]SeatBlock `json:"blocked,omitempty"`
+	Forgotten time.Time            `json:"forgotten,omitzero"` // when the buyers' names and addresses were erased
+}
+
+// sells tells whether a free seat is on sale: it has a price and staff have not
+// blocked it.
+func (e *Event) sells(seat, category string) bool {
+	_, priced := e.Prices[category]
+	_, blocked := e.Blocked[seat]
+	return priced && !blocked
 }
 
 // Phase is where an event stands.

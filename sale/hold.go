@@ -181,6 +181,12 @@ func (h *holdPlan) priced(i int) bool {
 	return ok
 }
 
+// offSale tells whether staff keep seat i from buyers.
+func (h *holdPlan) offSale(i int) bool {
+	_, blocked := h.event.Blocked[h.plan.Seat(i).ID]
+	return blocked
+}
+
 // holder finds whoever keeps seat i from this visitor.
 func (h *holdPlan) holder(r Reader, i int) (o *Order, keeps bool) {
 	o, ok := r.Holder(h.event.ID, h.plan.Seat(i).ID)
@@ -195,7 +201,7 @@ func (h *holdPlan) checkFree(r Reader) error {
 	for _, i := range h.seats {
 		o, keeps := h.holder(r, i)
 		switch {
-		case keeps:
+		case keeps, h.offSale(i) && (h.old == nil || !h.old.claims(h.plan.Seat(i).ID)):
 			lost = append(lost, h.plan.Seat(i).ID)
 		case o != nil && o.Status.Open() && !slices.Contains(h.lapsed, o):
 			h.lapsed = append(h.lapsed, o)
@@ -212,39 +218,26 @@ func (o *Office) hold(tx Tx, h *holdPlan) *Order {
 	for _, l := range h.lapsed {
 		o.lapse(tx, l)
 	}
-	now, rules := tx.Now(), h.event.Rules
-	n := &Order{
-		ID: tx.NewID(), Event: h.event.ID, Visitor: h.place.Visitor, Place: h.place.Number, Status: Pending,
-		Currency: h.event.Currency, CreatedAt: now, UpdatedAt: now, HoldExpiresAt: now.Add(seconds(rules.HoldSeconds)),
-	}
-	for _, i := range h.seats {
-		s := h.plan.Seat(i)
-		price := h.event.Prices[s.Category]
-		n.Seats = append(n.Seats, OrderSeat{ID: s.ID, Label: h.plan.Label(i), Category: s.Category, Price: price})
-		n.Total += price // both are bounded at maxPrice and 50 seats
-	}
+	n := o.newOrder(tx, h)
+	n.HoldExpiresAt = n.CreatedAt.Add(seconds(h.event.Rules.HoldSeconds))
 	if last := latest(h.event, h.place); n.HoldExpiresAt.After(last) {
 		n.HoldExpiresAt = last
 	}
-	if h.old != nil && h.old.Has(now) {
+	if h.old != nil && h.old.Has(tx.Now()) {
 		if n.sharesSeats(h.old) {
 			n.Extended = h.old.Extended
 			if h.old.Extended || h.old.HoldExpiresAt.Before(n.HoldExpiresAt) {
 				n.HoldExpiresAt = h.old.HoldExpiresAt
 			}
 		}
-		o.cancelOrder(tx, h.old)
+		o.cancelOrder(tx, h.old, "hold.replaced", visitorActor, "")
 	}
 	tx.PutOrder(n)
 	p := h.place
 	p.Turn.State, p.Turn.Order, p.Turn.PickedUp = TurnClaimed, n.ID, true
 	p.Turn.Holds++
 	tx.PutPlace(p)
-	if !h.event.HadHold {
-		e := *h.event
-		e.HadHold = true
-		tx.PutEvent(&e)
-	}
+	o.hadHold(tx, h.event)
 	return n
 }
 
@@ -271,7 +264,7 @@ func (o *Office) Cancel(visitor, order uuid.UUID) (v *OrderView, err error) {
 		}
 		switch n.StatusAt(tx.Now()) {
 		case Pending:
-			n = o.cancel(tx, n)
+			n = o.cancel(tx, n, "hold.released", visitorActor)
 		case Paying:
 			return ErrPaying
 		case Paid, RefundDue, Refunded:
@@ -283,17 +276,21 @@ func (o *Office) Cancel(visitor, order uuid.UUID) (v *OrderView, err error) {
 	return v, err
 }
 
+// visitorActor stands for the buyer in an order's history.
+const visitorActor = "visitor"
+
 // cancel ends an open order and gives its turn back.
-func (o *Office) cancel(tx Tx, order *Order) *Order {
-	n := o.cancelOrder(tx, order)
+func (o *Office) cancel(tx Tx, order *Order, cause, by string) *Order {
+	n := o.cancelOrder(tx, order, cause, by, "")
 	o.unclaim(tx, n)
 	return n
 }
 
-func (o *Office) cancelOrder(tx Tx, order *Order) *Order {
+func (o *Office) cancelOrder(tx Tx, order *Order, cause, by, detail string) *Order {
 	n := order.clone()
 	n.Status = Cancelled
 	n.UpdatedAt = tx.Now()
+	n.note(tx.Now(), cause, by, detail)
 	tx.PutOrder(n)
 	o.recount(tx, n)
 	return n
@@ -313,5 +310,7 @@ func (o *Order) clone() *Order {
 	c.Seats = slices.Clone(o.Seats)
 	c.Payments = slices.Clone(o.Payments)
 	c.Confirms = slices.Clone(o.Confirms)
+	c.Refunds = slices.Clone(o.Refunds)
+	c.History = slices.Clone(o.History)
 	return &c
 }

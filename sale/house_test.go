@@ -71,6 +71,10 @@ func (h *house) open() {
 	h.Office = sale.New(sale.Config{
 		Store: h.store, Secret: h.store.Secret(), Sinks: func(topic string) []string { return h.sinks(topic) },
 		TicketCode: func(id uuid.UUID) string { return "code-" + id.String() }, Providers: []sale.Provider{h.bank},
+		Ticket: func(code string) (uuid.UUID, bool) {
+			id, err := uuid.Parse(strings.TrimPrefix(code, "code-"))
+			return id, err == nil
+		},
 	})
 }
 
@@ -234,7 +238,7 @@ func (h *house) told(order uuid.UUID) string {
 	h.Helper()
 	var topics []string
 	for _, m := range h.messages() {
-		if m.Key == "order:"+order.String() {
+		if m.Key == "order:"+order.String() && m.Sink != sale.RefundSink {
 			topics = append(topics, m.Topic)
 		}
 	}
@@ -380,7 +384,7 @@ func (v *visitor) pay() sale.StartedPay {
 }
 
 func (v *visitor) tryPay() (sale.StartedPay, error) {
-	return v.h.Pay(context.Background(), v.id, v.order, "bank", sale.Buyer{})
+	return v.h.Pay(context.Background(), sale.PayRequest{Visitor: v.id, Order: v.order, Provider: "bank"})
 }
 
 // seen is the visitor's last order as he sees it.
@@ -410,26 +414,6 @@ func (v *visitor) leave() error { return v.h.Leave(v.event, v.id, v.name) }
 // confirm is the venue's own shop saying that the money for an order has come.
 func (h *house) confirm(order uuid.UUID, key string, amount int64) (*sale.OrderView, error) {
 	return h.Confirm(order, sale.Confirmation{Actor: "shop", Key: key, Amount: amount, Currency: "EUR", Reference: "till 1"})
-}
-
-// bank is a provider whose payments are named by their attempts.
-type bank struct {
-	down   bool
-	starts int
-	during func(sale.StartRequest) // runs while the bank is being asked
-}
-
-func (b *bank) Name() string { return "bank" }
-
-func (b *bank) Start(_ context.Context, r sale.StartRequest) (sale.StartedPayment, error) {
-	b.starts++
-	if b.during != nil {
-		b.during(r)
-	}
-	if b.down {
-		return sale.StartedPayment{}, errors.New("no answer")
-	}
-	return sale.StartedPayment{ID: "p-" + r.Attempt.String(), RedirectURL: "https://bank.example/" + r.Attempt.String()}, nil
 }
 
 // says is a fact that the bank sends about a payment of an order.

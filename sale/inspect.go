@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"time"
 
@@ -49,6 +50,7 @@ type Inspection struct {
 	holds    map[visitorOf]uuid.UUID
 	tickets  map[uuid.UUID]uuid.UUID // ticket -> order
 	applied  []inspectedFact
+	nameless bool // a fact about a refund names no order
 	facts    map[[2]string]struct{}
 	keys     map[string]struct{}
 	outbox   inspectedOutbox
@@ -57,6 +59,7 @@ type Inspection struct {
 	strays   map[uint32]int // places of no event, by ordinal
 	late     time.Time      // the newest stamp that lies in the future
 	ahead    int            // how many do
+	tooMuch  bool           // a sum was, see add
 	count    Tally
 }
 
@@ -72,6 +75,24 @@ type Tally struct {
 // MoneyTally is the money of one currency, in minor units: what orders have, and
 // what the attention list says has come.
 type MoneyTally struct{ Paid, RefundDue, Refunded, Attention int64 }
+
+// add sums minor units of a currency; what is too much for an int64 stays there,
+// and is noted.
+func (i *Inspection) add(to *int64, n int64, currency string) {
+	switch sum := *to + n; {
+	case n > 0 && sum < *to:
+		*to = math.MaxInt64
+	case n < 0 && sum > *to:
+		*to = math.MinInt64
+	default:
+		*to = sum
+		return
+	}
+	if !i.tooMuch {
+		i.tooMuch = true
+		i.Add(codeNote, "the sums of %s are larger than numbers can be here: the file has more, or less, than its last line says", currency)
+	}
+}
 
 type visitorOf struct {
 	event   string

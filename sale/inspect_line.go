@@ -138,7 +138,7 @@ func (i *Inspection) closeTurns() {
 		switch {
 		case t.state == TurnClaimed && (!ok || !o.status.Open()):
 			i.Add("I7", "event %q: the turn of place %d is claimed by order %s, which is %s", event, t.number, id, o.is())
-		case t.state == TurnConsumed && (!ok || o.status != Paid):
+		case t.state == TurnConsumed && (!ok || !o.paid):
 			i.Add("I7", "event %q: the turn of place %d has bought order %s, which is %s", event, t.number, id, o.is())
 		case ok && o.status == Paid && t.state != TurnConsumed && t.state != TurnLeft && t.state != TurnRevoked:
 			i.Add("I7", "event %q: order %s is PAID and the turn of place %d is %s", event, id, t.number, t.state)

@@ -16,10 +16,11 @@ type inspectedOutbox struct {
 	copies   map[copyOf]struct{}
 	lanes    map[laneOf]laneSeen
 	tickets  map[copyOf]struct{}
+	refunds  map[copyOf]uint8 // what was told of a refund: 1 that it is due, 2 that it is done
 }
 
 func newInspectedOutbox() inspectedOutbox {
-	return inspectedOutbox{sinks: map[string]uint32{}, copies: map[copyOf]struct{}{}, lanes: map[laneOf]laneSeen{}, tickets: map[copyOf]struct{}{}}
+	return inspectedOutbox{sinks: map[string]uint32{}, copies: map[copyOf]struct{}{}, lanes: map[laneOf]laneSeen{}, tickets: map[copyOf]struct{}{}, refunds: map[copyOf]uint8{}}
 }
 
 // copyOf names something told to one sink.
@@ -39,7 +40,8 @@ type laneOf struct {
 type laneSeen struct{ stage, topics uint8 }
 
 // stages are the topics of an order's lane, in the only order they can come in.
-var stages = map[string]uint8{TopicOrderExpired: 1, TopicOrderPaid: 2, TopicOrderRefundDue: 2, TopicTicketIssued: 3, TopicOrderRefunded: 3}
+// Those of refunds may come several times, each with a refund of its own.
+var stages = map[string]uint8{TopicOrderExpired: 1, TopicOrderPaid: 2, TopicTicketIssued: 3, TopicOrderRefundDue: 4, TopicOrderRefunded: 4}
 
 // MessageSequence is fed the highest number that a message ever had, before the
 // messages.
@@ -53,11 +55,32 @@ func (i *Inspection) Message(m outbox.Message) {
 		i.Add("I10", "message %d has the unknown state %q", m.Seq, m.State)
 	}
 	sink := i.inspectName(m, "message", "message %s is to be sent twice to the same sink, the second time as number %d")
-	if m.Sink == outbox.TaskSink {
+	switch m.Sink {
+	case outbox.TaskSink:
 		i.inspectTask(m)
+	case RefundSink:
+		i.inspectAsking(m)
+	default:
+		i.inspectBody(m, sink)
+	}
+}
+
+// inspectAsking wants a message that asks for a refund which is there.
+func (i *Inspection) inspectAsking(m outbox.Message) {
+	var ref refundRef
+	if err := json.Unmarshal(m.Body, &ref); err != nil || ref.Refund == uuid.Nil || (ref.Order == uuid.Nil) == (ref.Event == "") || m.Topic != TopicRefund {
+		i.Add("I10", "message %d asks for no refund", m.Seq)
 		return
 	}
-	i.inspectBody(m, sink)
+	if ref.Event != "" {
+		if _, there := i.facts[[2]string{ref.Provider, ref.Event}]; !there {
+			i.Add("I8", "message %d asks for a refund of the payment fact %q of %q, which is not there", m.Seq, ref.Event, ref.Provider)
+		}
+		return
+	}
+	if o := i.orders[ref.Order]; o == nil || !o.status.hasMoney() {
+		i.Add("I8", "message %d asks for a refund of order %s, which is %s", m.Seq, ref.Order, o.is())
+	}
 }
 
 // inspectName wants a number that was given and an id that is there once per
@@ -124,6 +147,7 @@ func (i *Inspection) inspectBody(m outbox.Message, sink uint32) {
 	var data struct {
 		OrderID, TicketID uuid.UUID
 		Status            OrderStatus
+		Refund            struct{ RefundID uuid.UUID }
 	}
 	order, err := uuid.Parse(strings.TrimPrefix(m.Key, "order:"))
 	if err != nil || json.Unmarshal(doc.Data, &data) != nil || order != data.OrderID {
@@ -132,24 +156,46 @@ func (i *Inspection) inspectBody(m outbox.Message, sink uint32) {
 	}
 	i.inspectCause(m, order, data.Status, data.TicketID, sink)
 	i.inspectLane(m, laneOf{order, sink}, stage)
+	i.inspectTold(m, copyOf{data.Refund.RefundID, sink})
+}
+
+// inspectTold wants each refund told once that it is due, and then once that it
+// is done. Older files name no refund.
+func (i *Inspection) inspectTold(m outbox.Message, refund copyOf) {
+	told := uint8(1)
+	switch m.Topic {
+	case TopicOrderRefunded:
+		told = 2
+	case TopicOrderRefundDue:
+	default:
+		return
+	}
+	if refund.id == uuid.Nil {
+		return
+	}
+	if i.outbox.refunds[refund] >= told && told == 1 {
+		i.Add("I10", "message %d: refund %s is told to be due twice, or after it was done", m.Seq, refund.id)
+	}
+	i.outbox.refunds[refund] = told
 }
 
 // inspectCause holds a message against the order that it speaks of.
 func (i *Inspection) inspectCause(m outbox.Message, order uuid.UUID, said OrderStatus, ticket uuid.UUID, sink uint32) {
 	o := i.orders[order]
 	so, says := true, said
+	resent := o != nil && o.resent
 	switch m.Topic {
 	case TopicOrderPaid:
-		so, says = o != nil && o.status == Paid, Paid
+		so, says = o != nil && o.paid, Paid
 	case TopicOrderRefundDue:
-		so, says = o != nil && (o.status == RefundDue || o.status == Refunded), RefundDue
+		so, says = o != nil && o.returns, said
 	case TopicOrderRefunded:
-		so, says = o != nil && o.status == Refunded, Refunded
+		so, says = o != nil && o.returns, said
 	case TopicOrderExpired:
 		so, says = o == nil || !o.status.Open(), Expired
 	case TopicTicketIssued:
-		so = o != nil && o.status == Paid && i.tickets[ticket] == order
-		if _, twice := i.outbox.tickets[copyOf{ticket, sink}]; twice {
+		so = o != nil && o.paid && i.tickets[ticket] == order
+		if _, twice := i.outbox.tickets[copyOf{ticket, sink}]; twice && !resent {
 			i.Add("I10", "ticket %s is told twice to the same sink, the second time by message %d", ticket, m.Seq)
 		}
 		i.outbox.tickets[copyOf{ticket, sink}] = struct{}{}
@@ -164,7 +210,9 @@ func (i *Inspection) inspectCause(m outbox.Message, order uuid.UUID, said OrderS
 func (i *Inspection) inspectLane(m outbox.Message, lane laneOf, stage uint8) {
 	l := i.outbox.lanes[lane]
 	bit := uint8(1) << stage
+	o := i.orders[lane.order]
 	switch {
+	case stage == 4 || o != nil && o.resent: // may come again and again
 	case stage < l.stage:
 		i.Add("I10", "message %d: %s of order %s comes after what follows from it", m.Seq, m.Topic, lane.order)
 	case m.Topic != TopicTicketIssued && l.topics&bit != 0:

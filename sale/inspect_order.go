@@ -13,10 +13,16 @@ type inspectedOrder struct {
 	visitor           uuid.UUID
 	place             uint64
 	status            OrderStatus
-	total             int64
+	received          int64
 	currency          string
 	provider, payment string // of the money that it has
-	facts, refunds    int    // applied facts about that money
+	ref               string // the payment's second name
+	facts             int    // applied facts that say it came
+	told              int    // refunds of which the provider's events told
+	toldBack          int    // facts that tell of refunds
+	paid              bool   // it was PAID once
+	returns           bool   // money goes back or has gone
+	resent            bool   // its messages were written again
 }
 
 // is tells where the order stands, also of one that is not there.
@@ -29,6 +35,11 @@ func (o *inspectedOrder) is() string {
 
 // hasMoney tells whether an order in this state has taken money, or was free.
 func (s OrderStatus) hasMoney() bool { return s == Paid || s == RefundDue || s == Refunded }
+
+// wasPaid tells whether the order is or was PAID, and so has tickets.
+func (o *Order) wasPaid() bool {
+	return o.Status == Paid || (o.Status == RefundDue || o.Status == Refunded) && !o.PaidAt.IsZero()
+}
 
 // Order is fed an order. closed tells that it lies among those that came to
 // nothing.
@@ -48,7 +59,7 @@ func (i *Inspection) Order(o *Order, closed bool) {
 		i.Add("row", "order %s has the unknown status %q", o.ID, o.Status)
 		return
 	}
-	if ended := o.Status == Expired || o.Status == Cancelled; ended != closed {
+	if o.Live() == closed && !(closed && o.Running()) { // older files have those with a payment under way among the closed ones
 		i.Add("row", "order %s is %s and lies in the wrong bucket", o.ID, o.Status)
 	}
 	i.inspectShape(ie, o)
@@ -78,7 +89,7 @@ func (i *Inspection) inspectShape(ie *inspectedEvent, o *Order) {
 	if o.Currency != ie.event.Currency {
 		i.Add("I8", "order %s is in %s, its event in %s", o.ID, o.Currency, ie.event.Currency)
 	}
-	if o.Place == 0 || ie.next > 0 && o.Place >= ie.next {
+	if atDoor := o.Visitor == uuid.Nil; atDoor != (o.Place == 0) || !atDoor && ie.next > 0 && o.Place >= ie.next {
 		i.Add("I4", "order %s is of place %d, and event %q has given numbers below %d", o.ID, o.Place, o.Event, ie.next)
 	}
 	if o.HoldExpiresAt.IsZero() {
@@ -88,7 +99,7 @@ func (i *Inspection) inspectShape(ie *inspectedEvent, o *Order) {
 
 // inspectMoney holds an order's status against its payments.
 func (i *Inspection) inspectMoney(o *Order) *inspectedOrder {
-	kept := &inspectedOrder{event: o.Event, visitor: o.Visitor, place: o.Place, status: o.Status, total: o.Total, currency: o.Currency}
+	kept := &inspectedOrder{event: o.Event, visitor: o.Visitor, place: o.Place, status: o.Status, received: o.Received(), currency: o.Currency}
 	want := PaymentSucceeded
 	if o.Status == Refunded {
 		want = PaymentRefunded
@@ -98,9 +109,9 @@ func (i *Inspection) inspectMoney(o *Order) *inspectedOrder {
 		switch p.State {
 		case PaymentStarted, PaymentFailed:
 		case PaymentSucceeded, PaymentRefunded:
-			if o.Status.hasMoney() && p.State == want && p.Amount == o.Total {
+			if o.Status.hasMoney() && p.State == want && p.Amount == o.Total-o.Waived {
 				whole++
-				kept.provider, kept.payment = p.Provider, p.ID
+				kept.provider, kept.payment, kept.ref = p.Provider, p.ID, p.Ref
 			} else {
 				other++
 			}
@@ -120,17 +131,60 @@ func (i *Inspection) inspectMoney(o *Order) *inspectedOrder {
 	if kept.provider == "free" && o.Total != 0 {
 		i.Add("I8", "order %s costs %d %s and was given away", o.ID, o.Total, o.Currency)
 	}
+	i.inspectRefunds(o)
+	for _, r := range o.Refunds {
+		if !r.ToldAt.IsZero() {
+			kept.told++
+		}
+	}
+	kept.paid, kept.returns = o.wasPaid(), o.Status == RefundDue || o.Status == Refunded || len(o.Refunds) > 0
+	kept.resent = slices.ContainsFunc(o.History, func(c Change) bool { return c.Cause == causeResent })
 	m := i.count.Money[o.Currency]
-	switch o.Status {
-	case Paid:
-		m.Paid += o.Total
-	case RefundDue:
-		m.RefundDue += o.Total
-	case Refunded:
-		m.Refunded += o.Total
+	done, open := o.Returned()
+	switch {
+	case o.Status == Paid:
+		i.add(&m.Paid, o.Received()-done-open, o.Currency)
+		i.add(&m.RefundDue, open, o.Currency)
+		i.add(&m.Refunded, done, o.Currency)
+	case o.Status == RefundDue:
+		i.add(&m.RefundDue, o.Received()-done, o.Currency)
+		i.add(&m.Refunded, done, o.Currency)
+	case o.Status == Refunded:
+		i.add(&m.Refunded, o.Received(), o.Currency)
 	}
 	i.count.Money[o.Currency] = m
 	return kept
+}
+
+// inspectRefunds holds an order's refunds against its money and its seats.
+func (i *Inspection) inspectRefunds(o *Order) {
+	done, open := o.Returned()
+	ids := map[uuid.UUID]bool{}
+	for _, r := range o.Refunds {
+		if ids[r.ID] || r.ID == uuid.Nil || r.Amount < 0 {
+			i.Add("I8", "order %s has two refunds of one name, or one that is none", o.ID)
+		}
+		ids[r.ID] = true
+	}
+	left := 0
+	for _, s := range o.Seats {
+		switch {
+		case s.Refund == uuid.Nil:
+			left++
+		case !ids[s.Refund]:
+			i.Add("I8", "seat %s of order %s was taken back by a refund that is not there", s.ID, o.ID)
+		}
+	}
+	switch {
+	case len(o.Refunds) > 0 && !o.Status.hasMoney():
+		i.Add("I8", "order %s is %s and has refunds", o.ID, o.Status)
+	case done+open > o.Received():
+		i.Add("I8", "order %s returns %d %s of %d", o.ID, done+open, o.Currency, o.Received())
+	case o.Status == Refunded && done < o.Received() && len(o.Refunds) > 0:
+		i.Add("I8", "order %s is REFUNDED, and %d of its %d %s are back", o.ID, done, o.Received(), o.Currency)
+	case o.Status == Paid && left == 0:
+		i.Add("I8", "order %s is PAID and has no seat left", o.ID)
+	}
 }
 
 // inspectRecords looks at what one act must have written into an order together.
@@ -142,7 +196,7 @@ func (i *Inspection) inspectRecords(ie *inspectedEvent, o *Order) {
 	if (o.Status == Paying) != (last == PaymentStarted) && o.Status.Open() {
 		i.Add("I9", "order %s is %s and its last payment is %q", o.ID, o.Status, last)
 	}
-	if (o.Status == Paid) == o.PaidAt.IsZero() {
+	if o.Status == Paid && o.PaidAt.IsZero() || !o.Status.hasMoney() && !o.PaidAt.IsZero() {
 		i.Add("I9", "order %s is %s and was paid at %v", o.ID, o.Status, o.PaidAt)
 	}
 	if !ie.event.HadHold {
@@ -161,7 +215,7 @@ func (i *Inspection) inspectRecords(ie *inspectedEvent, o *Order) {
 		}
 	}
 	byShop := slices.ContainsFunc(o.Payments, func(p Payment) bool {
-		return p.Provider == shop && (p.State == PaymentSucceeded || p.State == PaymentRefunded)
+		return p.Provider == shop && p.State.Received()
 	})
 	if byShop && len(o.Confirms) == 0 {
 		i.Add("I9", "order %s was paid by a confirmation, and there is no record of one", o.ID)
@@ -171,9 +225,9 @@ func (i *Inspection) inspectRecords(ie *inspectedEvent, o *Order) {
 // inspectSeats holds an order's seats against the plan and the other orders: a
 // seat is claimed by one order at most, also by one whose time is over.
 func (i *Inspection) inspectSeats(ie *inspectedEvent, o *Order) {
-	for _, s := range o.Seats {
+	for n, s := range o.Seats {
 		i.inspectTicket(o, s)
-		if !o.Status.Claims() {
+		if !o.Keeps(n) {
 			continue
 		}
 		if o.Status == Paid && (ie.plan == nil || !planHas(ie.plan, s.ID)) {
@@ -190,7 +244,7 @@ func (i *Inspection) inspectSeats(ie *inspectedEvent, o *Order) {
 			i.Add("I2", "seat %s of %q is claimed by the orders %s and %s", s.ID, o.Event, other, o.ID)
 		}
 	}
-	if !o.Status.Open() {
+	if !o.Status.Open() || o.Visitor == uuid.Nil {
 		return
 	}
 	k := visitorOf{o.Event, o.Visitor}
@@ -201,7 +255,7 @@ func (i *Inspection) inspectSeats(ie *inspectedEvent, o *Order) {
 }
 
 func (i *Inspection) inspectTicket(o *Order, s OrderSeat) {
-	if (o.Status == Paid) != (s.Ticket != uuid.Nil) {
+	if o.wasPaid() != (s.Ticket != uuid.Nil) {
 		i.Add("I1", "order %s is %s, and seat %s has the ticket %s", o.ID, o.Status, s.ID, s.Ticket)
 		return
 	}

@@ -2,6 +2,7 @@ package sale
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -27,6 +28,20 @@ func TestManyFindingsOfOneKindAreCounted(t *testing.T) {
 		if f.Note() != (f.Code == codeNote) {
 			t.Errorf("%v is a note: %v", f, f.Note())
 		}
+	}
+}
+
+func TestSumsThatAreTooLargeAreNotToldWrong(t *testing.T) {
+	i := NewInspection(time.Now(), false)
+	for n := range 3 {
+		f := Fact{Provider: "bank", EventID: fmt.Sprint(n), Kind: FactSucceeded, Amount: math.MaxInt64, Currency: "EUR"}
+		i.Receipt(uint64(n+1), &Receipt{Seq: uint64(n + 1), Fact: f, Outcome: "attention", Attention: unknownOrder})
+	}
+	if m := i.Tally().Money["EUR"]; m.Attention != math.MaxInt64 {
+		t.Errorf("%d on the attention list", m.Attention)
+	}
+	if found := i.Findings(); len(found) != 1 || !found[0].Note() || !strings.Contains(found[0].What, "the sums of EUR") {
+		t.Errorf("found %v", found)
 	}
 }
 

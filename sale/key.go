@@ -88,7 +88,7 @@ func (o *Office) SetAdminKey(secret string) error {
 			return nil
 		}
 		tx.PutKey(k)
-		o.audit(tx, "house", "", "key.preset", "")
+		o.audit(tx, houseActor, "", "key.preset", "")
 		return nil
 	})
 }
@@ -147,6 +147,9 @@ func (o *Office) RemoveKey(actor, id string) error {
 		return nil
 	})
 }
+
+// houseActor stands for what happens by itself.
+const houseActor = "house"
 
 func (o *Office) audit(tx Tx, actor, event, act, detail string) {
 	tx.Audit(Entry{At: tx.Now(), Actor: actor, Event: event, Act: act, Detail: detail})

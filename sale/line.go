@@ -1,6 +1,7 @@
 package sale
 
 import (
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -212,7 +213,7 @@ func (o *Office) Leave(event string, visitor, queueID uuid.UUID) error {
 		case !p.Turn.State.Live() || p.Turn.State == TurnAside:
 			return ErrNotEntered
 		}
-		o.end(tx, p, TurnLeft)
+		o.end(tx, p, TurnLeft, visitorActor)
 		return nil
 	})
 }
@@ -231,17 +232,17 @@ func (o *Office) Revoke(actor, event string, visitor uuid.UUID) error {
 		if !ok || !p.Turn.State.Live() {
 			return ErrNotEntered.say("This visitor has no place in the event.")
 		}
-		o.end(tx, p, TurnRevoked)
+		o.end(tx, p, TurnRevoked, actor)
 		o.audit(tx, actor, event, "turn.revoke", visitor.String())
 		return nil
 	})
 }
 
 // end takes a live place away and cancels the order that claims its turn.
-func (o *Office) end(tx Tx, p Place, as TurnState) {
+func (o *Office) end(tx Tx, p Place, as TurnState, by string) {
 	if p.Turn.State == TurnClaimed {
 		if order, ok := tx.Order(p.Turn.Order); ok && order.Status.Open() {
-			o.cancel(tx, order)
+			o.cancel(tx, order, "turn."+strings.ToLower(string(as)), by)
 		}
 	}
 	p.Turn.State, p.Turn.EndedAt = as, tx.Now()

@@ -34,6 +34,18 @@ type OrderDoc struct {
 	Provider string      `json:"provider,omitempty"`
 	PaidAt   *time.Time  `json:"paidAt,omitempty"`
 	Buyer    *Buyer      `json:"buyer,omitempty"`
+	Refunded *Money      `json:"refunded,omitempty"` // what was returned so far
+	Refund   *RefundDoc  `json:"refund,omitempty"`   // what the message is about
+}
+
+// RefundDoc is a refund as the outside is told of it.
+type RefundDoc struct {
+	RefundID uuid.UUID   `json:"refundId"`
+	State    RefundState `json:"state"`
+	Amount   Money       `json:"amount"`
+	Reason   string      `json:"reason,omitempty"`
+	Seats    []string    `json:"seats,omitempty"`   // ids
+	Tickets  []uuid.UUID `json:"tickets,omitempty"` // that are dead with it
 }
 
 // SeatDoc is one seat of an order as the outside is told of it.
@@ -42,6 +54,7 @@ type SeatDoc struct {
 	Label    string `json:"label"`
 	Category string `json:"category"`
 	Price    Money  `json:"price"`
+	Refunded bool   `json:"refunded,omitempty"` // it was taken back: its ticket is dead
 }
 
 // TicketDoc is one ticket as the outside is told of it.
@@ -68,16 +81,29 @@ func orderDoc(o *Order) OrderDoc {
 	if o.Buyer != (Buyer{}) {
 		d.Buyer = &o.Buyer
 	}
-	for _, p := range o.Payments {
-		if p.State == PaymentSucceeded {
-			d.Provider = p.Provider
+	if p, ok := o.payer(); ok {
+		d.Provider = p.Provider
+	}
+	if done, _ := o.Returned(); done > 0 {
+		d.Refunded = &Money{done, o.Currency}
+	}
+	return d
+}
+
+// refundDoc is an order with the refund that is to be told of.
+func refundDoc(o *Order, i int) OrderDoc {
+	d, r := orderDoc(o), o.Refunds[i]
+	d.Refund = &RefundDoc{RefundID: r.ID, State: r.State, Amount: Money{r.Amount, o.Currency}, Reason: r.Reason, Seats: r.Seats}
+	for _, s := range o.Seats {
+		if s.Refund == r.ID && s.Ticket != uuid.Nil {
+			d.Refund.Tickets = append(d.Refund.Tickets, s.Ticket)
 		}
 	}
 	return d
 }
 
 func seatDoc(o *Order, s OrderSeat) SeatDoc {
-	return SeatDoc{ID: s.ID, Label: s.Label, Category: s.Category, Price: Money{s.Price, o.Currency}}
+	return SeatDoc{ID: s.ID, Label: s.Label, Category: s.Category, Price: Money{s.Price, o.Currency}, Refunded: s.Refund != uuid.Nil}
 }
 
 // announcePaid tells the outside about a paid order: the order first, then its
@@ -85,7 +111,10 @@ func seatDoc(o *Order, s OrderSeat) SeatDoc {
 func (o *Office) announcePaid(tx Tx, n *Order) {
 	order := orderDoc(n)
 	o.send(tx, TopicOrderPaid, orderKey(n), order)
-	for _, s := range n.Seats {
+	for i, s := range n.Seats {
+		if !n.Keeps(i) {
+			continue
+		}
 		o.send(tx, TopicTicketIssued, orderKey(n), TicketDoc{
 			TicketID: s.Ticket, OrderID: n.ID, EventID: n.Event, Seat: seatDoc(n, s), Code: o.ticketCode(s.Ticket), Buyer: order.Buyer,
 		})

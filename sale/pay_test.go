@@ -103,13 +103,13 @@ func TestOnlyProvidersOfTheEventTakeMoney(t *testing.T) {
 		ann := h.buyer()
 		ann.hold("A-1")
 		for _, p := range []string{"shop", "door", "stripe", ""} {
-			_, err := h.Pay(context.Background(), ann.id, ann.order, p, sale.Buyer{})
+			_, err := h.Pay(context.Background(), sale.PayRequest{Visitor: ann.id, Order: ann.order, Provider: p})
 			h.refused(err, sale.ErrNoProvider)
 		}
-		_, err := h.Pay(context.Background(), uuid.New(), ann.order, "bank", sale.Buyer{})
+		_, err := h.Pay(context.Background(), sale.PayRequest{Visitor: uuid.New(), Order: ann.order, Provider: "bank"})
 		h.refused(err, sale.ErrNoSuchOrder)
 		ann.pay()
-		_, err = h.Pay(context.Background(), ann.id, ann.order, "shop", sale.Buyer{})
+		_, err = h.Pay(context.Background(), sale.PayRequest{Visitor: ann.id, Order: ann.order, Provider: "shop"})
 		h.refused(err, sale.ErrPaying)
 	})
 }
@@ -121,7 +121,7 @@ func TestProviderThatIsGoneAfterARestartIsARefusal(t *testing.T) {
 		var err error
 		poor := sale.New(sale.Config{Store: h.store, Secret: h.store.Secret()})
 		h.bank.during = func(sale.StartRequest) { // as if the process had died while it asked
-			_, err = poor.Pay(context.Background(), ann.id, ann.order, "bank", sale.Buyer{})
+			_, err = poor.Pay(context.Background(), sale.PayRequest{Visitor: ann.id, Order: ann.order, Provider: "bank"})
 		}
 		ann.pay()
 		h.refused(err, sale.ErrNoProvider)
@@ -170,7 +170,7 @@ func TestBuyerIsAskedAsTheEventWants(t *testing.T) {
 		play(t, func(s *sale.Settings) { s.Rules.Buyer = c.rule }, func(h *house) {
 			ann := h.buyer()
 			ann.hold("A-1")
-			_, err := h.Pay(context.Background(), ann.id, ann.order, "bank", c.b)
+			_, err := h.Pay(context.Background(), sale.PayRequest{Visitor: ann.id, Order: ann.order, Provider: "bank", Buyer: c.b})
 			if c.want != nil {
 				h.refused(err, c.want)
 				ann.orderIs(sale.Pending)
@@ -385,9 +385,7 @@ func TestB37WrongSumsConfirmNothingAndAreKeptOnce(t *testing.T) {
 			h.Errorf("%d entries on the attention list, want %d", got, n)
 		}
 		ann.orderIs(sale.Paying)
-		if len(h.messages()) != 0 {
-			h.Errorf("the outside was told %v", h.messages())
-		}
+		h.wantTold(ann.order)
 		h.at(300 * sec)
 		ann.orderIs(sale.Expired) // the seats follow the normal rule
 	})

@@ -1,8 +1,10 @@
 package sale
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/google/uuid"
 )
@@ -26,14 +28,32 @@ func (o *Office) Receive(f Fact) (rc *Receipt, err error) {
 
 func (rc *Receipt) ignore(reason string) { rc.Outcome, rc.Reason = "ignored", reason }
 
+// onList is the reason of a fact that was told before.
+const onList = "This payment is on the attention list already."
+
 // attend puts a fact on the attention list, the same sum of a payment once,
 // whatever number of events tell of it.
 func (rc *Receipt) attend(r Reader, code, reason string) {
-	if rc.Fact.PaymentID != "" && r.Attended(rc.Fact, code) {
-		rc.ignore("This payment is on the attention list already.")
+	f := rc.Fact
+	told := func(old *Receipt) bool { return old.Attention == code && old.Fact.sameMoney(f) }
+	if f.PaymentID != "" && len(r.Matters(told)) > 0 {
+		rc.ignore(onList)
 		return
 	}
 	rc.needsPerson(code, reason)
+}
+
+// sameMoney tells whether two facts speak of the same sum of the same payment,
+// or of the same refund of it, for the same order.
+func (f Fact) sameMoney(other Fact) bool {
+	type money struct {
+		provider, payment, order, refund, currency, odd string
+		amount                                          int64
+	}
+	of := func(f Fact) money {
+		return money{f.Provider, f.PaymentID, f.Order, f.RefundID, f.Currency, f.Odd, f.Amount}
+	}
+	return of(f) == of(other)
 }
 
 func (rc *Receipt) needsPerson(code, reason string) {
@@ -41,17 +61,15 @@ func (rc *Receipt) needsPerson(code, reason string) {
 }
 
 func (o *Office) apply(tx Tx, f Fact, rc *Receipt) {
-	id, err := uuid.Parse(f.Order)
-	var n *Order
-	if err == nil {
-		n, _ = tx.Order(id)
+	switch f.Kind {
+	case FactSucceeded, FactFailed, FactRefunded, FactNotRefunded:
+	default:
+		rc.ignore("We do nothing about this kind of event.")
+		return
 	}
+	n := orderOf(tx, f)
 	if n == nil {
-		if f.Kind == FactFailed {
-			rc.ignore("A failed payment of an order we do not know.")
-			return
-		}
-		rc.attend(tx, "unknown_order", "Money for an order we do not know.")
+		o.applyToNone(tx, f, rc)
 		return
 	}
 	switch f.Kind {
@@ -61,16 +79,51 @@ func (o *Office) apply(tx Tx, f Fact, rc *Receipt) {
 		o.moneyFailed(tx, n, f, rc)
 	case FactRefunded:
 		o.moneyWent(tx, n, f, rc)
+	case FactNotRefunded:
+		o.moneyStayed(tx, n, f, rc)
+	}
+}
+
+// orderOf finds the order that a fact speaks of, by its id or, where the
+// provider does not repeat that, by the payment.
+func orderOf(tx Reader, f Fact) *Order {
+	if id, err := uuid.Parse(f.Order); err == nil {
+		n, _ := tx.Order(id)
+		return n
+	}
+	if f.Order != "" {
+		return nil
+	}
+	n, _ := tx.PaidBy(f.Provider, f.PaymentID, f.Ref)
+	return n
+}
+
+// applyToNone is about money for an order that we do not know.
+func (o *Office) applyToNone(tx Tx, f Fact, rc *Receipt) {
+	switch f.Kind {
+	case FactFailed:
+		rc.ignore("A failed payment of an order we do not know.")
+	case FactSucceeded:
+		if n, known := tx.PaidBy(f.Provider, f.PaymentID, f.Ref); known && n.booked(f) { // staff found its order
+			rc.ignore("This payment is booked already.")
+			return
+		}
+		rc.attend(tx, unknownOrder, "Money for an order we do not know.")
 	default:
-		rc.ignore("We do nothing about this kind of event.")
+		if !o.sideMoney(tx, f, rc) {
+			rc.attend(tx, unknownOrder, "A refund of an order we do not know.")
+		}
 	}
 }
 
 func (o *Order) payment(f Fact) int {
-	if f.PaymentID == "" {
-		return -1
-	}
-	return slices.IndexFunc(o.Payments, func(p Payment) bool { return p.Provider == f.Provider && p.ID == f.PaymentID })
+	return slices.IndexFunc(o.Payments, func(p Payment) bool { return p.is(f) })
+}
+
+// booked tells whether the order has, or had, the money that a fact speaks of.
+func (o *Order) booked(f Fact) bool {
+	i := o.payment(f)
+	return i >= 0 && o.Payments[i].State.Received()
 }
 
 // unnamed finds the attempt that the provider has not answered yet: its money
@@ -82,8 +135,7 @@ func (o *Order) unnamed(f Fact) int {
 }
 
 func (o *Office) moneyCame(tx Tx, n *Order, f Fact, rc *Receipt) {
-	i := n.payment(f)
-	if i >= 0 && (n.Payments[i].State == PaymentSucceeded || n.Payments[i].State == PaymentRefunded) {
+	if n.booked(f) {
 		rc.ignore("This payment is booked already.")
 		return
 	}
@@ -93,14 +145,28 @@ func (o *Office) moneyCame(tx Tx, n *Order, f Fact, rc *Receipt) {
 		if got == "" {
 			got = fmt.Sprint(f.Amount)
 		}
-		rc.attend(tx, "amount_mismatch", fmt.Sprintf("Paid %s %s, the order costs %d %s (minor units).", got, f.Currency, n.Total, n.Currency))
+		rc.attend(tx, wrongSum, fmt.Sprintf("Paid %s %s, the order costs %d %s (minor units).", got, f.Currency, n.Total, n.Currency))
+		remember(tx, n, rc)
+		o.giveBack(tx, rc, decideTime)
 		return
 	}
 	switch n.Status {
 	case Paid, RefundDue, Refunded:
-		rc.attend(tx, "surplus_payment", "A second payment for an order that has its money.")
+		why := SecondPayment
+		if !f.named() {
+			why += " It has no name: it may be the same payment, told twice."
+		}
+		rc.attend(tx, "surplus_payment", why)
+		remember(tx, n, rc)
+		o.giveBack(tx, rc, 0)
 		return
 	}
+	if wentBack(tx, f) {
+		rc.attend(tx, "surplus_payment", "The money of this payment went back already, when it was told with another sum.")
+		remember(tx, n, rc)
+		return
+	}
+	i := n.payment(f)
 	if i < 0 {
 		i = n.unnamed(f)
 	}
@@ -109,10 +175,75 @@ func (o *Office) moneyCame(tx Tx, n *Order, f Fact, rc *Receipt) {
 		p = n.Payments[i]
 	}
 	p.ID = f.PaymentID
+	if f.Ref != "" {
+		p.Ref = f.Ref
+	}
 	p.State, p.Amount, p.At = PaymentSucceeded, f.Amount, tx.Now()
 	if s := o.settle(tx, n.clone(), p); s.Status == RefundDue {
 		rc.Reason = "The money came after the deadline and the seats were gone: a refund is due."
 	}
+	if n.mismatched() {
+		bookedSince(tx, f)
+	}
+	o.earlierRefunds(tx, f)
+}
+
+// wentBack tells whether money of the payment that a fact speaks of went back, or
+// is on its way, from the attention list.
+func wentBack(r Reader, f Fact) bool {
+	return len(r.Matters(func(rc *Receipt) bool {
+		return rc.paidBy(f) && rc.Refund != nil && (rc.Refund.State == RefundSent || rc.Refund.State == RefundDone)
+	})) > 0
+}
+
+// earlierRefunds books the refunds of a payment that were told before its success.
+func (o *Office) earlierRefunds(tx Tx, f Fact) {
+	waits := func(rc *Receipt) bool {
+		p := Payment{Provider: rc.Fact.Provider, ID: rc.Fact.PaymentID, Ref: rc.Fact.Ref}
+		return rc.Fact.Kind == FactRefunded && rc.Outcome == "attention" && rc.Attention != partialRefund && rc.Settled == nil && p.is(f)
+	}
+	for _, old := range tx.Matters(waits) {
+		c := old.clone()
+		c.Outcome, c.Attention, c.Reason = "applied", "", ""
+		if o.apply(tx, c.Fact, c); c.Reason != onList { // else it fits no better now
+			tx.PutReceipt(c)
+		}
+	}
+}
+
+// remember notes in an order's history that money for it is on the attention list.
+func remember(tx Tx, n *Order, rc *Receipt) {
+	if rc.Outcome == "attention" {
+		n = n.clone()
+		n.UpdatedAt = tx.Now()
+		n.note(tx.Now(), "payment."+rc.Attention, rc.Fact.Provider, rc.Reason)
+		tx.PutOrder(n)
+	}
+}
+
+// mismatched tells whether another sum was told of a payment of the order.
+func (o *Order) mismatched() bool {
+	return slices.ContainsFunc(o.History, func(c Change) bool { return c.Cause == "payment."+wrongSum })
+}
+
+// bookedSince takes other sums that were told of a payment off the attention
+// list: its money is in its order now, and must not go back as well.
+func bookedSince(tx Tx, f Fact) {
+	for _, old := range tx.Matters(func(rc *Receipt) bool { return rc.paidBy(f) && rc.Fact.EventID != f.EventID && rc.Settled == nil }) {
+		if c := old.clone(); c.withdrawRefund(tx.Now()) == nil {
+			c.Outcome, c.Attention, c.Reason = "ignored", "", "The payment was booked with another sum since."
+			tx.PutReceipt(c)
+		}
+	}
+}
+
+// named tells whether a fact says which payment it is about.
+func (f Fact) named() bool { return f.PaymentID != "" || f.Ref != "" }
+
+// paidBy tells whether a receipt is of money of the same payment as a fact.
+func (rc *Receipt) paidBy(f Fact) bool {
+	p := Payment{Provider: rc.Fact.Provider, ID: rc.Fact.PaymentID, Ref: rc.Fact.Ref}
+	return rc.Fact.Kind == FactSucceeded && p.is(f)
 }
 
 // moneyFailed gives the order back to the buyer until its deadline. Only the
@@ -128,30 +259,63 @@ func (o *Office) moneyFailed(tx Tx, n *Order, f Fact, rc *Receipt) {
 		return
 	}
 	n = n.clone()
-	n.Payments[i].State, n.Payments[i].ID = PaymentFailed, f.PaymentID
-	n.UpdatedAt = tx.Now()
-	if n.Status == Paying && i == len(n.Payments)-1 {
-		n.Status = Pending
-	} else {
+	n.Payments[i].ID = cmp.Or(f.PaymentID, n.Payments[i].ID)
+	if !o.failPayment(tx, n, i, "payment.failed", f.Provider) {
 		rc.ignore("The order does not wait for this payment any more.")
 	}
-	tx.PutOrder(n)
 }
 
-func (o *Office) moneyWent(tx Tx, n *Order, f Fact, rc *Receipt) {
-	i := n.payment(f)
-	if n.Status == Refunded && i >= 0 && n.Payments[i].State == PaymentRefunded {
-		rc.ignore("This refund is booked already.")
-		return
+// failPayment ends payment i of a private copy without money, and tells whether
+// the order waited for it.
+func (o *Office) failPayment(tx Tx, n *Order, i int, cause, by string) (waited bool) {
+	n.Payments[i].State, n.UpdatedAt = PaymentFailed, tx.Now()
+	if waited = n.Status == Paying && i == len(n.Payments)-1; waited {
+		n.Status = Pending
 	}
-	if n.Status != RefundDue || i < 0 || f.Odd != "" || f.Amount != n.Total || f.Currency != n.Currency {
-		rc.Expected, rc.ExpectedIn = n.Total, n.Currency
-		rc.attend(tx, "unexpected_refund", "The provider returned money that we did not ask it to return.")
-		return
-	}
-	n = n.clone()
-	n.Payments[i].State = PaymentRefunded
-	n.Status, n.UpdatedAt = Refunded, tx.Now()
+	n.note(tx.Now(), cause, by, n.Payments[i].ID)
 	tx.PutOrder(n)
-	o.send(tx, TopicOrderRefunded, orderKey(n), orderDoc(n))
+	return waited
+}
+
+// Attention codes of money whose order we do not know, of money that is not what
+// its order costs, of a part that went back in the provider's own pages, and of
+// refunds that fit nothing.
+const (
+	unknownOrder     = "unknown_order"
+	wrongSum         = "amount_mismatch"
+	partialRefund    = "partial_refund"
+	unexpectedRefund = "unexpected_refund"
+)
+
+// SecondPayment is the reason of a surplus that is nothing else.
+const SecondPayment = "A second payment for an order that has its money."
+
+// decideTime is how long staff have to decide about money of the wrong sum before
+// it goes back by itself.
+const decideTime = 24 * time.Hour
+
+// giveBack has money on the attention list returned after some time, by the
+// provider that took it. What the venue's own shop took, a sum that nobody can read,
+// and a payment without a name, which may be told twice, wait for a person.
+func (o *Office) giveBack(tx Tx, rc *Receipt, after time.Duration) {
+	if rc.Outcome != "attention" || o.providers[rc.Fact.Provider] == nil || rc.Fact.Odd != "" || rc.Fact.Amount <= 0 || !rc.Fact.named() {
+		return
+	}
+	goes := func(old *Receipt) bool {
+		r := old.Refund
+		return r != nil && (r.waits() || r.State == RefundDone) && old.paidBy(rc.Fact)
+	}
+	if len(tx.Matters(goes)) > 0 { // one payment told with two sums goes back once; a person decides about the other
+		return
+	}
+	rc.Refund = &Refund{ID: tx.NewID(), Amount: rc.Fact.Amount, State: RefundRequested, Reason: rc.Reason, By: houseActor, At: tx.Now()}
+	var at time.Time
+	if after > 0 {
+		at = tx.Now().Add(after)
+	}
+	o.sendReceiptRefund(tx, rc, at)
+}
+
+func (o *Office) sendReceiptRefund(tx Tx, rc *Receipt, at time.Time) {
+	o.sendRefund(tx, refundRef{Refund: rc.Refund.ID, Provider: rc.Fact.Provider, Event: rc.Fact.EventID}, rc.Refund.ID, at)
 }

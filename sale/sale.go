@@ -1,5 +1,6 @@
 // Package sale holds the use cases of an evening, each exactly one transaction:
-// join, admit, hold, release, pay, confirm, expire. It decides over the rules of
+// join, admit, hold, release, pay, confirm, expire, refund, sell at the door,
+// check in. It decides over the rules of
 // queue (who is next), seats (the house) and outbox (what the outside is told),
 // and declares the transaction it needs, [Tx].
 //
@@ -36,6 +37,8 @@ type Office struct {
 	lanes       Lanes
 	ruling      chan struct{} // holds one while a rule of lanes changes: one after the other
 	wishes      wishes
+	looks       looks
+	ticket      func(code string) (uuid.UUID, bool)
 	tokens      *Signer
 }
 
@@ -49,6 +52,8 @@ type Config struct {
 	Sinks func(topic string) []string
 	// TicketCode gives the code a ticket shows at the door.
 	TicketCode func(ticket uuid.UUID) string
+	// Ticket finds the ticket of a code; nil knows none.
+	Ticket func(code string) (uuid.UUID, bool)
 	// Relay is told what staff decide about messages; nil tells nobody.
 	Relay Relay
 	// Lanes tells how lanes and tasks stand and takes their rules; nil is one where nothing ever goes.
@@ -65,6 +70,9 @@ func New(c Config) *Office {
 	}
 	if o.sinks == nil {
 		o.sinks = func(string) []string { return nil }
+	}
+	if o.ticket = c.Ticket; o.ticket == nil {
+		o.ticket = func(string) (uuid.UUID, bool) { return uuid.Nil, false }
 	}
 	for _, p := range c.Providers {
 		o.providers[p.Name()] = p

@@ -258,7 +258,9 @@ type PlanChange struct {
 }
 
 // SetPlan gives the event a plan. A new plan may drop only seats nobody holds
-// or has bought ([ErrSeatsInUse] with them). With dryRun nothing changes.
+// or has bought, and that the house does not keep ([ErrSeatsInUse] with them). One
+// that was off sale and is dropped is on sale when it comes back. With dryRun
+// nothing changes.
 func (o *Office) SetPlan(actor, id string, p *seats.Plan, dryRun bool) (*PlanChange, error) {
 	ch := &PlanChange{}
 	err := o.store.Update(func(tx Tx) error {
@@ -272,6 +274,8 @@ func (o *Office) SetPlan(actor, id string, p *seats.Plan, dryRun bool) (*PlanCha
 		}
 		e := *old
 		e.PlanVersion = ch.Version
+		e.Blocked = maps.Clone(old.Blocked)
+		maps.DeleteFunc(e.Blocked, func(seat string, _ SeatBlock) bool { return !planHas(p, seat) })
 		e.Sellable = sellable(tx, &e, p)
 		tx.PutPlan(id, p)
 		tx.PutEvent(&e)
@@ -294,7 +298,7 @@ func (ch *PlanChange) compare(r Reader, e *Event, p *seats.Plan) error {
 				continue
 			}
 			ch.Removed = append(ch.Removed, id)
-			if h, ok := r.Holder(e.ID, id); ok && h.Has(r.Now()) {
+			if h, ok := r.Holder(e.ID, id); ok && h.Has(r.Now()) || e.Blocked[id].State == BlockHouse {
 				inUse = append(inUse, id)
 			}
 		}

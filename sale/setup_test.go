@@ -157,6 +157,23 @@ func TestNewPlanMayDropOnlySeatsNobodyHas(t *testing.T) {
 	})
 }
 
+func TestNewPlanKeepsWhatStaffKeep(t *testing.T) {
+	play(t, nil, func(h *house) {
+		_, err := h.BlockSeats("staff", gala, []string{"A-12"}, sale.BlockHouse, "press")
+		h.ok(err)
+		_, err = h.BlockSeats("staff", gala, []string{"A-1", "B-6"}, sale.BlockOffSale, "broken")
+		h.ok(err)
+		_, err = h.SetPlan("staff", gala, hall(11, 5), false)
+		h.refused(err, sale.ErrSeatsInUse, "A-12")
+		_, err = h.SetPlan("staff", gala, hall(12, 5), false)
+		h.ok(err)
+		_, err = h.SetPlan("staff", gala, hall(12, 6), false)
+		h.ok(err)
+		h.restart()
+		h.seats("OAAAAAAAAAAO AAAAAA") // B-6 is another seat now
+	})
+}
+
 func TestSoldSeatsOfACategoryThatLostItsPriceDoNotSellTheHouseOut(t *testing.T) {
 	play(t, nil, func(h *house) {
 		_, err := h.SetPlan("staff", gala, hall(2, 2), false)

@@ -10,19 +10,42 @@ import (
 	"foyer/sale"
 )
 
-// simTold is which messages a step of an order must cause, per sink.
-func simTold(is *sale.Order) map[string]int {
-	switch is.Status {
-	case sale.Paid:
-		return map[string]int{sale.TopicOrderPaid: 1, sale.TopicTicketIssued: len(is.Seats)}
-	case sale.Expired:
-		return map[string]int{sale.TopicOrderExpired: 1}
-	case sale.RefundDue:
-		return map[string]int{sale.TopicOrderRefundDue: 1}
-	case sale.Refunded:
-		return map[string]int{sale.TopicOrderRefunded: 1}
+// simTold is which messages a change of an order must cause, per sink; was is nil
+// for a new one.
+func simTold(was, is *sale.Order) map[string]int {
+	told := map[string]int{}
+	before, refunds := map[uuid.UUID]sale.RefundState{}, 0
+	status := sale.OrderStatus("")
+	due := func(o *sale.Order) (n int) { // what somebody does in the bank's pages was never due
+		for _, r := range o.Refunds {
+			if r.By != "bank" {
+				n++
+			}
+		}
+		return n
 	}
-	return nil
+	if was != nil {
+		status, refunds = was.Status, due(was)
+		for _, r := range was.Refunds {
+			before[r.ID] = r.State
+		}
+	}
+	switch {
+	case is.Status == status:
+	case is.Status == sale.Paid:
+		told[sale.TopicOrderPaid], told[sale.TopicTicketIssued] = 1, len(is.Seats)
+	case is.Status == sale.Expired:
+		told[sale.TopicOrderExpired] = 1
+	}
+	if n := due(is) - refunds; n > 0 {
+		told[sale.TopicOrderRefundDue] = n
+	}
+	for _, r := range is.Refunds {
+		if r.State == sale.RefundDone && before[r.ID] != sale.RefundDone {
+			told[sale.TopicOrderRefunded]++
+		}
+	}
+	return told
 }
 
 // simCheckI9: what belongs to one act is in one transaction: the order's step,
@@ -33,13 +56,20 @@ func simCheckI9(l *simLedger) (wrong []string) {
 		sent := map[count]int{}
 		sinks := map[string]bool{}
 		for _, m := range a.sent {
-			sent[count{m.Sink, m.Key, m.Topic}]++
-			sinks[m.Sink] = true
+			if m.Sink != sale.RefundSink {
+				sent[count{m.Sink, m.Key, m.Topic}]++
+				sinks[m.Sink] = true
+			}
 		}
-		for _, step := range a.steps(before) {
-			is := step[1]
-			want := simTold(is)
-			if want != nil && len(sinks) == 0 {
+		done := map[uuid.UUID]bool{}
+		for _, o := range a.orders {
+			if done[o.ID] {
+				continue
+			}
+			done[o.ID] = true
+			was, is := before.orders[o.ID], a.order(o.ID)
+			want := simTold(was, is)
+			if len(want) > 0 && len(sinks) == 0 {
 				wrong = append(wrong, fmt.Sprintf("I9: order %s became %s without a message", is.ID, is.Status))
 			}
 			for sink := range sinks {
@@ -126,9 +156,9 @@ func simCheckTold(s *simSink, first map[string]simDelivery, end simEnd) (wrong [
 		}
 	}
 	for _, o := range end.orders {
-		want := simTold(o)
-		if o.Status == sale.Refunded {
-			want[sale.TopicOrderRefundDue] = 1
+		want := simTold(nil, o)
+		if !o.PaidAt.IsZero() {
+			want[sale.TopicOrderPaid], want[sale.TopicTicketIssued] = 1, len(o.Seats)
 		}
 		for topic, n := range want {
 			if g := got[count{o.ID, topic}]; g != n && (topic != sale.TopicOrderExpired || s == s.evening.sinks[0]) {
@@ -164,7 +194,7 @@ func simCheckI11(l *simLedger, end simEnd) (wrong []string) {
 		}
 	}
 	for _, v := range l.toldPaid {
-		if o := end.orders[v.ID]; o == nil || o.Status != sale.Paid {
+		if o := end.orders[v.ID]; o == nil || o.PaidAt.IsZero() {
 			wrong = append(wrong, fmt.Sprintf("I11: order %s was shown PAID and is not any more", v.ID))
 		}
 	}

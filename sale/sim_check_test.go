@@ -18,14 +18,15 @@ type simEnd struct {
 	orders    map[uuid.UUID]*sale.Order
 	pictures  map[string]sale.SeatsView
 	lines     map[string]sale.Line
-	turns     int // places READY, CLAIMED or ASIDE
-	attention []*sale.Receipt
+	turns     int             // places READY, CLAIMED or ASIDE
+	attention []*sale.Receipt // settled ones too
 	pending   []outbox.Message
+	misfits   []string // what the reports of the events list
 }
 
 // simGather reads the end of the evening from the store itself.
 func simGather(e *evening, st *store.Store) simEnd {
-	end := simEnd{orders: map[uuid.UUID]*sale.Order{}, pictures: map[string]sale.SeatsView{}, lines: map[string]sale.Line{}, attention: st.Attention()}
+	end := simEnd{orders: map[uuid.UUID]*sale.Order{}, pictures: map[string]sale.SeatsView{}, lines: map[string]sale.Line{}}
 	office := sale.New(sale.Config{Store: st, Secret: st.Secret(), TicketCode: uuid.UUID.String})
 	for _, event := range []string{simGala, simTwins} {
 		orders, err := st.Orders(event, uuid.Nil, 1<<20)
@@ -34,6 +35,11 @@ func simGather(e *evening, st *store.Store) simEnd {
 		}
 		for _, o := range orders {
 			end.orders[o.ID] = o
+		}
+		if r, err := office.Report(event, time.Time{}, time.Time{}); err != nil {
+			e.t.Errorf("report of %s: %v", event, err)
+		} else {
+			end.misfits = append(end.misfits, r.Differences...)
 		}
 		if end.pictures[event], err = office.Seats(event); err != nil {
 			e.t.Errorf("seats of %s: %v", event, err)
@@ -46,6 +52,7 @@ func simGather(e *evening, st *store.Store) simEnd {
 			return nil
 		})
 	}
+	_ = st.View(func(r sale.Reader) error { end.attention = r.Matters(nil); return nil })
 	var err error
 	if end.pending, err = st.Messages("", 0, 1<<20); err != nil {
 		e.t.Errorf("messages: %v", err)
@@ -58,7 +65,7 @@ func (e *evening) check(end simEnd) []string {
 	l := e.ledger
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	found := slices.Clone(l.seen)
+	found := append(slices.Clone(l.seen), end.misfits...)
 	for _, some := range [][]string{
 		simCheckI1(e, end), simCheckI3(l), simCheckI4(l), simCheckI5(l), simCheckI6(end), simCheckI7(l, end), simCheckI8(e, end),
 		simCheckI9(l), simCheckI10(e, end), simCheckI11(l, end), simCheckI12(e, end), simCheckFIFO(l),
@@ -78,6 +85,9 @@ func simCheckI1(e *evening, end simEnd) (wrong []string) {
 			if o.Status != sale.Paid {
 				break
 			}
+			if s.Refund != uuid.Nil {
+				continue
+			}
 			if other, twice := paid[seat{o.Event, s.ID}]; twice {
 				wrong = append(wrong, fmt.Sprintf("I1: seat %s of %s is in the PAID orders %s and %s", s.ID, o.Event, other, o.ID))
 			}
@@ -94,7 +104,10 @@ func simCheckI1(e *evening, end simEnd) (wrong []string) {
 	}
 	told := map[seat]uuid.UUID{}
 	for _, o := range e.ledger.toldPaid {
-		for _, s := range o.Seats {
+		for i, s := range o.Seats {
+			if end.orders[o.ID].Seats[i].Refund != uuid.Nil {
+				continue // he was told that it is his no longer
+			}
 			if other, ok := told[seat{o.Event, s.ID}]; ok && other != o.ID {
 				wrong = append(wrong, fmt.Sprintf("I1: two visitors were told that seat %s of %s is theirs", s.ID, o.Event))
 			}
@@ -117,8 +130,8 @@ func simCheckI2(r sale.Reader, plan *seats.Plan, event string, pairs []seats.Sta
 		if !ok || !o.Has(r.Now()) {
 			continue
 		}
-		for _, s := range o.Seats {
-			if h, ok := r.Holder(event, s.ID); !ok || h.ID != o.ID {
+		for n, s := range o.Seats {
+			if h, ok := r.Holder(event, s.ID); o.Keeps(n) && (!ok || h.ID != o.ID) {
 				wrong = append(wrong, fmt.Sprintf("I2: order %s has seat %s and not its seat %s", o.ID, plan.Seat(i).ID, s.ID))
 			}
 		}
@@ -288,7 +301,7 @@ func simCheckI8(e *evening, end simEnd) (wrong []string) {
 	}
 	for _, o := range end.orders {
 		if o.Status == sale.Paid || o.Status == sale.RefundDue || o.Status == sale.Refunded {
-			out[o.Currency] += o.Total
+			out[o.Currency] += o.Received()
 			wrong = append(wrong, simCheckPayments(o)...)
 		}
 	}
@@ -305,7 +318,10 @@ func simCheckI8(e *evening, end simEnd) (wrong []string) {
 	booked := map[string]int{}
 	for i := range e.ledger.acts {
 		for _, rc := range e.ledger.acts[i].receipts {
-			booked[rc.Fact.EventID]++
+			again := rc.Settled != nil || rc.Refund != nil && rc.Refund.State != sale.RefundRequested // something became of it since
+			if !again && rc.ReceivedAt.Equal(e.ledger.acts[i].at) {
+				booked[rc.Fact.EventID]++
+			}
 		}
 	}
 	for id, n := range booked {
@@ -313,7 +329,7 @@ func simCheckI8(e *evening, end simEnd) (wrong []string) {
 			wrong = append(wrong, fmt.Sprintf("I8: fact %s was booked %d times", id, n))
 		}
 	}
-	return wrong
+	return append(wrong, simCheckReturned(e, end)...)
 }
 
 // simCheckPayments: an order that has money has it from one payment, which

@@ -2,6 +2,7 @@ package sale_test
 
 import (
 	"hash/fnv"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -123,8 +124,55 @@ var simFaults = []simFault{
 		}
 		_ = st.Settle(gone)
 	}},
+	{name: "a refund is not asked for", want: "I8", store: simLying(simLies{
+		send: func(m outbox.Message) (outbox.Message, bool) { return m, m.Sink != sale.RefundSink || !simOne(3, m.ID) },
+	})},
+	{name: "what became of a refund is not kept", want: "I8", store: simLying(simLies{putOrder: simRefunded(func(r *sale.Refund) {
+		if r.State == sale.RefundDone && simOne(2, r.ID.String()) {
+			r.State = sale.RefundRequested
+		}
+	})})},
+	{name: "a refund is of another sum", want: "I8", store: simLying(simLies{putOrder: simRefunded(func(r *sale.Refund) { r.Amount -= r.Amount % 100 })})},
+	{name: "a refund forgets its name and is asked for as another", want: "I8", store: simLying(simLies{putOrder: simRefunded(func(r *sale.Refund) {
+		if r.State == sale.RefundSent {
+			r.State = sale.RefundFailed
+		}
+	})})},
+	{name: "the return of a surplus is not kept", want: "I8", store: simLying(simLies{putReceipt: func(tx sale.Tx, rc *sale.Receipt) {
+		c := *rc
+		if c.Refund != nil && c.Refund.State == sale.RefundRequested {
+			c.Refund = nil
+		}
+		tx.PutReceipt(&c)
+	}})},
+	{name: "a seat that was taken back stays sold", want: "I1", store: simLying(simLies{putOrder: func(tx sale.Tx, o *sale.Order) {
+		c := *o
+		c.Seats = slices.Clone(o.Seats)
+		for i := range c.Seats {
+			c.Seats[i].Refund = uuid.Nil
+		}
+		tx.PutOrder(&c)
+	}})},
+	{name: "payments whose event was lost are not looked up", want: "I8", store: func(s sale.Store) sale.Store { return simBlind{s} }},
 	{name: "who waits is taken for one whose turn has come", want: "I12", store: simLying(simLies{promotes: true})},
 }
+
+// simRefunded changes refunds as they are written.
+func simRefunded(change func(*sale.Refund)) func(sale.Tx, *sale.Order) {
+	return func(tx sale.Tx, o *sale.Order) {
+		c := *o
+		c.Refunds = slices.Clone(o.Refunds)
+		for i := range c.Refunds {
+			change(&c.Refunds[i])
+		}
+		tx.PutOrder(&c)
+	}
+}
+
+// simBlind lists no payments that are under way.
+type simBlind struct{ sale.Store }
+
+func (simBlind) Unsettled() []*sale.Order { return nil }
 
 // simHastyBook books some failures as delivered.
 type simHastyBook struct{ outbox.Book }
@@ -150,6 +198,7 @@ type simLies struct {
 	receipt    func(id string) bool // the fact was never seen
 	put        func(sale.Tx, sale.Place)
 	putReceipt func(sale.Tx, *sale.Receipt)
+	putOrder   func(sale.Tx, *sale.Order)
 	send       func(outbox.Message) (outbox.Message, bool)
 }
 
@@ -249,6 +298,14 @@ func (t simLyingTx) PutPlace(p sale.Place) {
 		return
 	}
 	t.Tx.PutPlace(p)
+}
+
+func (t simLyingTx) PutOrder(o *sale.Order) {
+	if t.r.lies.putOrder != nil {
+		t.r.lies.putOrder(t.Tx, o)
+		return
+	}
+	t.Tx.PutOrder(o)
 }
 
 func (t simLyingTx) PutReceipt(rc *sale.Receipt) {

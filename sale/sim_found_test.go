@@ -1,6 +1,7 @@
 package sale_test
 
 import (
+	"context"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -18,8 +19,13 @@ func quietEvening(t *testing.T, play func(t *testing.T, e *evening)) {
 		e := newEvening(t, 1, size, simFault{}, dir)
 		e.house.Store(e.open())
 		e.setUp()
+		looking, stop := context.WithCancel(context.Background())
+		looked := make(chan struct{})
+		go func() { defer close(looked); e.lookingUp(looking) }()
 		play(t, e)
 		e.bank.idle()
+		stop()
+		<-looked
 		h := e.house.Load()
 		h.stop()
 		<-h.stopped

@@ -54,6 +54,7 @@ type evening struct {
 	phases     sync.Map // event -> sale.Phase, once a second
 	visitors   sync.WaitGroup
 	background sync.WaitGroup
+	refunds    simRefunds                       // its house is that of the moment
 	messages   map[string]map[string]simPromise // sink -> id: committed messages, from the store's own announcements
 	mu         sync.Mutex
 	desk       *desk // nil: the bubble's clock, and nothing beside it
@@ -80,6 +81,7 @@ func newEvening(t *testing.T, seed uint64, size eveningSize, fault simFault, dir
 		plans: map[string]*seats.Plan{}, messages: map[string]map[string]simPromise{},
 	}
 	e.bank = newSimBank(e)
+	e.refunds = simRefunds{mu: &sync.Mutex{}, got: map[string]bool{}}
 	e.sinks = []*simSink{
 		{evening: e, name: "https://books.example/in", slow: 3 * time.Second},
 		{evening: e, name: "https://door.example/in", slow: 500 * time.Millisecond},
@@ -143,6 +145,9 @@ func (e *evening) open() *simHouse {
 			return names
 		},
 	})
+	asking := e.refunds
+	asking.office = h.office
+	sinks[sale.RefundSink] = asking
 	relay := outbox.NewRelay(outbox.Config{Book: book, Sinks: sinks, Now: st.Now, Rand: func() float64 { return 0.5 }})
 	if err := st.ServeOutbox(func(msgs []outbox.Message) { e.promise(msgs); relay.Offer(msgs) }); err != nil {
 		e.t.Fatalf("the outbox does not open: %v", err)
@@ -312,6 +317,14 @@ func (e *evening) staff() {
 	part(50)
 	e.rules(simTwins, usual[simTwins][0]+1, usual[simTwins][1])
 	e.revokeSome()
+	for n := time.Duration(52); n < 100; n += 4 {
+		part(n)
+		e.refundDesk()
+		if n%12 == 0 {
+			e.refundSome(simGala, 6)
+			e.refundSome(simTwins, 2)
+		}
+	}
 	part(100)
 	for _, id := range []string{simGala, simTwins} {
 		e.must("close", func(o *sale.Office) error { _, err := o.CloseEvent("staff", id, "Good night."); return err })

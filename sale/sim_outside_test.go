@@ -24,32 +24,39 @@ type simMoney struct {
 }
 
 // simBank takes payments like a provider: a page that sometimes does not open,
-// and events that it repeats until somebody answers.
+// and events that it repeats until somebody answers, or forgets to send. It
+// returns money when it is asked; see simRefunds.
 type simBank struct {
-	evening *evening
-	mu      sync.Mutex
-	started map[string]sale.StartRequest // by payment id
-	taken   map[string]simMoney          // by event id: the money of one charge
-	answers map[string]sale.Receipt      // by event id: what Foyer made of it
-	counter int
-	refunds map[string]bool // by order
-	running atomic.Int64    // errands under way
+	evening  *evening
+	mu       sync.Mutex
+	started  map[string]sale.StartRequest // by payment id
+	taken    map[string]simMoney          // by event id: the money of one charge
+	charged  map[string][]simMoney        // by payment id
+	declined map[string]bool              // by payment id
+	expired  map[string]bool              // by payment id: nobody can make it any more
+	answers  map[string]sale.Receipt      // by event id: what Foyer made of it
+	counter  int
+	lost     int // charges that no event tells of
+	back     simBack
+	running  atomic.Int64 // errands under way
 }
 
 func newSimBank(e *evening) *simBank {
 	return &simBank{
-		evening: e, started: map[string]sale.StartRequest{}, taken: map[string]simMoney{},
-		answers: map[string]sale.Receipt{}, refunds: map[string]bool{},
+		evening: e, started: map[string]sale.StartRequest{}, taken: map[string]simMoney{}, charged: map[string][]simMoney{},
+		declined: map[string]bool{}, expired: map[string]bool{}, answers: map[string]sale.Receipt{}, back: newSimBack(),
 	}
 }
 
 func (b *simBank) Name() string { return "bank" }
 
+func simPayment(attempt uuid.UUID) string { return "pay_" + attempt.String() }
+
 func (b *simBank) Start(_ context.Context, r sale.StartRequest) (sale.StartedPayment, error) {
 	b.mu.Lock()
 	b.counter++
 	n := b.counter
-	id := "pay_" + r.Attempt.String()
+	id := simPayment(r.Attempt)
 	b.started[id] = r
 	b.mu.Unlock()
 	time.Sleep(time.Duration(1+n%4) * 100 * time.Millisecond)
@@ -57,6 +64,34 @@ func (b *simBank) Start(_ context.Context, r sale.StartRequest) (sale.StartedPay
 		return sale.StartedPayment{}, errors.New("the bank does not answer")
 	}
 	return sale.StartedPayment{ID: id, RedirectURL: "https://bank.example/" + id}, nil
+}
+
+// Look answers nine times in ten.
+func (b *simBank) Look(_ context.Context, p sale.PaymentRef) (sale.Looked, error) {
+	time.Sleep(100 * time.Millisecond)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.counter++
+	id := simPayment(p.Attempt)
+	switch money := b.charged[id]; {
+	case b.evening.chance(10, "look", b.counter):
+		return sale.Looked{}, errors.New("the bank does not answer")
+	case len(money) > 0 && money[0].order == p.Order.String():
+		return sale.Looked{State: sale.LookSucceeded, ID: id, Amount: money[0].amount, Currency: money[0].currency}, nil
+	case b.declined[id] || b.expired[id]:
+		return sale.Looked{State: sale.LookFailed, ID: id}, nil
+	}
+	return sale.Looked{State: sale.LookOpen, ID: id}, nil
+}
+
+// Expire ends half the payments; on the pages of the others people can still pay.
+func (b *simBank) Expire(_ context.Context, p sale.PaymentRef) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if id := simPayment(p.Attempt); b.evening.chance(50, "expire", id) {
+		b.expired[id] = true
+	}
+	return nil
 }
 
 // errand does something beside; idle waits for all of them. (A WaitGroup does
@@ -83,6 +118,24 @@ func (b *simBank) name() string {
 	return fmt.Sprint("evt_", b.counter)
 }
 
+// take moves the money of a charge, unless its payment was expired. told is
+// false when no event will tell of it.
+func (b *simBank) take(event, paymentID string, m simMoney) (taken, told bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	r, ours := b.started[paymentID]
+	if b.expired[paymentID] || ours && len(b.charged[paymentID]) > 0 { // one page takes money once
+		return false, false
+	}
+	b.taken[event] = m
+	b.charged[paymentID] = append(b.charged[paymentID], m)
+	if ours && r.Order.String() == m.order && !b.declined[paymentID] && b.evening.chance(15, "lost event", event) {
+		b.lost++
+		return true, false
+	}
+	return true, true
+}
+
 // charge moves money after a while and tells Foyer, copies times at once.
 func (b *simBank) charge(after time.Duration, paymentID string, m simMoney, copies int) {
 	b.errand(func() {
@@ -91,9 +144,9 @@ func (b *simBank) charge(after time.Duration, paymentID string, m simMoney, copi
 			Provider: b.Name(), EventID: b.name(), Kind: sale.FactSucceeded, PaymentID: paymentID,
 			Order: m.order, Amount: m.amount, Currency: m.currency, CreatedAt: time.Now(),
 		}
-		b.mu.Lock()
-		b.taken[f.EventID] = m
-		b.mu.Unlock()
+		if _, told := b.take(f.EventID, paymentID, m); !told {
+			return
+		}
 		for range copies {
 			b.errand(func() { b.tell(f) })
 		}
@@ -113,36 +166,14 @@ func (b *simBank) charge(after time.Duration, paymentID string, m simMoney, copi
 	})
 }
 
-// decline tells Foyer that a payment failed.
+// decline fails a payment, and nearly always tells Foyer.
 func (b *simBank) decline(paymentID, order string) {
-	b.tell(sale.Fact{Provider: b.Name(), EventID: b.name(), Kind: sale.FactFailed, PaymentID: paymentID, Order: order, CreatedAt: time.Now()})
-}
-
-// refund gives an order's money back, once.
-func (b *simBank) refund(order uuid.UUID) {
 	b.mu.Lock()
-	again := b.refunds[order.String()]
-	b.refunds[order.String()] = true
+	b.declined[paymentID] = true
 	b.mu.Unlock()
-	if again {
-		return
+	if f := b.name(); !b.evening.chance(10, "lost failure", f) {
+		b.tell(sale.Fact{Provider: b.Name(), EventID: f, Kind: sale.FactFailed, PaymentID: paymentID, Order: order, CreatedAt: time.Now()})
 	}
-	b.errand(func() {
-		time.Sleep(3 * time.Second)
-		var v *sale.OrderView
-		if err := b.evening.ask(func(o *sale.Office) (err error) { v, err = o.AnyOrder(order); return err }); err != nil {
-			b.evening.ledger.observe(fmt.Sprintf("I11: an order whose refund was asked for is not there: %v", err))
-			return
-		}
-		for _, p := range v.Payments {
-			if p.Provider == b.Name() && p.State == sale.PaymentSucceeded {
-				b.tell(sale.Fact{
-					Provider: b.Name(), EventID: b.name(), Kind: sale.FactRefunded, PaymentID: p.ID,
-					Order: order.String(), Amount: p.Amount, Currency: v.Currency, CreatedAt: time.Now(),
-				})
-			}
-		}
-	})
 }
 
 // tell says a fact until it is answered, and holds Foyer to its first answer.
@@ -199,8 +230,8 @@ func (s *simSink) Deliver(ctx context.Context, m outbox.Message) error {
 	s.mu.Lock()
 	s.got = append(s.got, simDelivery{m.Seq, m.ID, m.Key, bytes.Clone(m.Body)})
 	s.mu.Unlock()
-	if m.Topic == sale.TopicOrderRefundDue {
-		s.refund(m)
+	if m.Topic == sale.TopicOrderRefundDue && s.evening.chance(40, "console", m.ID) {
+		s.console(m)
 	}
 	if s.evening.chance(5, "unanswered", s.name, m.Seq, m.Attempts) {
 		return errors.New("500 after it was taken")
@@ -208,15 +239,16 @@ func (s *simSink) Deliver(ctx context.Context, m outbox.Message) error {
 	return nil
 }
 
-// refund lets the bank return the money of most orders that are to be refunded.
-func (s *simSink) refund(m outbox.Message) {
+// console lets somebody return the money that a message speaks of in the bank's
+// own pages, while Foyer asks for it too.
+func (s *simSink) console(m outbox.Message) {
 	var doc struct{ Data sale.OrderDoc }
-	if err := json.Unmarshal(m.Body, &doc); err != nil {
+	if err := json.Unmarshal(m.Body, &doc); err != nil || doc.Data.Refund == nil {
 		s.evening.ledger.observe(fmt.Sprintf("I10: a message cannot be read: %v", err))
 		return
 	}
-	if doc.Data.Provider == s.evening.bank.Name() && s.evening.chance(70, "refund", m.Seq) {
-		s.evening.bank.refund(doc.Data.OrderID)
+	if doc.Data.Provider == s.evening.bank.Name() {
+		s.evening.bank.console(doc.Data.OrderID, doc.Data.Refund.Amount.Amount)
 	}
 }
 

@@ -126,6 +126,10 @@ func (e *evening) play() []string {
 		}
 	}
 	e.background.Go(func() { e.watch(stopWatch) })
+	looking, stopLooking := context.WithCancel(context.Background())
+	defer stopLooking()
+	looked := make(chan struct{})
+	go func() { defer close(looked); e.lookingUp(looking) }()
 	e.visitors.Go(e.staff)
 	for at, how := range e.size.restarts {
 		e.visitors.Go(func() {
@@ -140,6 +144,8 @@ func (e *evening) play() []string {
 	close(stopWatch)
 	e.background.Wait()
 	e.drain()
+	stopLooking()
+	<-looked
 	h := e.house.Load()
 	h.stop()
 	<-h.stopped
@@ -154,15 +160,34 @@ func (e *evening) play() []string {
 	return append(wrong, e.inspect()...)
 }
 
-// drain waits until every message is delivered; retries may take hours.
+// drain waits until every message is delivered and what the bank refuses is asked
+// for again. Retries may take hours, and money of the wrong sum goes back after a day.
 func (e *evening) drain() {
-	for range 24 * 60 {
+	for range 30 * 60 {
 		e.bank.idle()
+		e.refundDesk()
 		if left, err := e.house.Load().store.Messages("", 0, 1); err == nil && len(left) == 0 {
 			return
 		}
 		time.Sleep(time.Minute)
 	}
+}
+
+// countMoney counts what happened to money.
+func (e *evening) countMoney(end simEnd, had map[string]int) {
+	for _, o := range end.orders {
+		if o.Sold() > 0 && len(o.Refunds) > 0 {
+			had["refunded in part"]++
+		}
+	}
+	for i := range e.ledger.acts {
+		for _, rc := range e.ledger.acts[i].receipts {
+			if strings.HasPrefix(rc.Fact.EventID, "look:") && rc.Outcome == "applied" {
+				had["looked up"]++
+			}
+		}
+	}
+	had["lost events"], had["refunds refused"], had["refunds told later"], had["by console"] = e.bank.lost, e.bank.back.refused, e.bank.back.later, len(e.bank.back.consoled)
 }
 
 // dull tells what an evening lacked that it should have had: an evening in
@@ -203,10 +228,11 @@ func (e *evening) dull(end simEnd) (lacks []string) {
 			}
 		}
 	})
+	e.countMoney(end, had)
 	had["joins"], had["acts"] = len(e.ledger.joined), len(e.ledger.acts)
 	e.t.Logf("%v, tau %v", had, simTau(e.ledger))
 	for _, what := range []string{
-		"PAID", "EXPIRED", "CANCELLED", "REFUNDED", "amount_mismatch", "surplus_payment", "called again",
+		"PAID", "EXPIRED", "CANCELLED", "REFUNDED", "refunded in part", "looked up", "refunds refused", "refunds told later", "by console", "unknown_order", "amount_mismatch", "surplus_payment", "called again",
 		"copies of messages", "paid after the deadline", "turns ASIDE", "turns CONSUMED", "turns EXPIRED", "turns LEFT", "turns REVOKED",
 	} {
 		if had[what] == 0 {

@@ -295,7 +295,7 @@ func (v *simVisitor) pay(o *sale.OrderView) (started sale.StartedPay, err error)
 		err = v.everyTab(func() error {
 			var s sale.StartedPay
 			err := v.ask(func(of *sale.Office) (err error) {
-				s, err = of.Pay(context.Background(), v.key.visitor, o.ID, "bank", sale.Buyer{Name: "Ann", Email: "ann@example.org"})
+				s, err = of.Pay(context.Background(), sale.PayRequest{Visitor: v.key.visitor, Order: o.ID, Provider: "bank", Buyer: sale.Buyer{Name: "Ann", Email: "ann@example.org"}})
 				return err
 			}, sale.ErrHoldExpired, sale.ErrOrderPaid)
 			if err != nil {

@@ -66,16 +66,17 @@ func (o *Office) expire(tx Tx, order *Order) {
 	n := order.clone()
 	n.Status = Expired
 	n.UpdatedAt = tx.Now()
+	n.note(n.HoldExpiresAt, "hold.lapsed", houseActor, "")
 	tx.PutOrder(n)
 	o.recount(tx, n)
 	o.send(tx, TopicOrderExpired, orderKey(n), orderDoc(n))
 }
 
-// recount counts the seats on sale again when an order gives back seats that
-// have lost their price meanwhile.
+// recount counts the seats on sale again when an order takes or gives back seats
+// that are on sale only as long as somebody has them.
 func (o *Office) recount(tx Tx, order *Order) {
 	e, ok := tx.Event(order.Event)
-	if !ok || !slices.ContainsFunc(order.Seats, func(s OrderSeat) bool { _, priced := e.Prices[s.Category]; return !priced }) {
+	if !ok || !slices.ContainsFunc(order.Seats, func(s OrderSeat) bool { return !e.sells(s.ID, s.Category) }) {
 		return
 	}
 	c := *e

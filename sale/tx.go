@@ -50,13 +50,19 @@ type Reader interface {
 	Key(hash KeyHash) (*Key, bool)
 	// Keys gives all API keys in the order of their creation.
 	Keys() []*Key
-	// Attended tells whether a fact with this code about the same sum of the
-	// same payment of the same order is on the attention list already.
-	Attended(f Fact, code string) bool
 	// LaneRules gives the rules of lanes that were set, by key or pattern.
 	LaneRules() map[string]outbox.Rule
 	// Task finds a task that waits, is dead, or ended within [KeepTasks], with its body.
 	Task(id uuid.UUID) (outbox.Message, bool)
+	// PaidBy finds the order with a payment of this name or second name (empty
+	// ones fit nothing); one that came to nothing need not be found. It may look
+	// at every order: it is for what is rare.
+	PaidBy(provider, payment, ref string) (*Order, bool)
+	// Ticketed finds the order of a ticket.
+	Ticketed(ticket uuid.UUID) (*Order, bool)
+	// Matters gives the payment facts that came onto the attention list, also
+	// those that are settled, oldest first: those that are wanted, nil is all.
+	Matters(want func(*Receipt) bool) []*Receipt
 	// Receipt finds what became of a payment event seen before.
 	Receipt(provider, eventID string) (*Receipt, bool)
 }
@@ -127,7 +133,11 @@ type Store interface {
 	Orders(event string, before uuid.UUID, n int) ([]*Order, error)
 	// Entries lists audit entries newest first, before seq (0: all), at most n.
 	Entries(before uint64, n int) ([]Entry, error)
-	// RefundsDue lists the orders whose money must go back, oldest first.
+	// Unsettled lists the orders with a payment that was started and has not
+	// ended, oldest first.
+	Unsettled() []*Order
+	// RefundsDue lists the orders with money that must go back and has not gone
+	// yet, oldest first.
 	RefundsDue() []*Order
 	// ForgetOrders drops orders that came to nothing before a time, a few
 	// thousand at once; more tells that there are others.
@@ -144,8 +154,6 @@ type Store interface {
 	// sequence number after one, at most n, with bodies; next is where to go
 	// on, 0 at the end. A page may be short before the end.
 	Tasks(key string, after uint64, n int) (list []outbox.Message, next uint64, err error)
-	// Attention lists payment facts that need a person, oldest first.
-	Attention() []*Receipt
 	// Changed returns a channel that is closed at the next commit that
 	// touches the event.
 	Changed(event string) <-chan struct{}

@@ -1,6 +1,7 @@
 package sale
 
 import (
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -13,7 +14,7 @@ type OrderView struct {
 	Order           // Status is the status at Now, swept or not
 	Now   time.Time // the server's clock
 	PayBy time.Time // zero unless a payment runs
-	Codes []string  // what the tickets show at the door, by seat; nil unless PAID
+	Codes []string  // what the tickets show at the door, by seat, "" for one that was refunded; nil unless PAID
 }
 
 func (o *Office) view(r Reader, n *Order) *OrderView {
@@ -23,11 +24,53 @@ func (o *Office) view(r Reader, n *Order) *OrderView {
 	case Paying:
 		v.PayBy = n.Payments[len(n.Payments)-1].PayBy
 	case Paid:
-		for _, s := range n.Seats {
-			v.Codes = append(v.Codes, o.ticketCode(s.Ticket))
+		for i, s := range n.Seats {
+			code := ""
+			if n.Keeps(i) {
+				code = o.ticketCode(s.Ticket)
+			}
+			v.Codes = append(v.Codes, code)
 		}
 	}
 	return v
+}
+
+// Steps are the steps of the order up to Now, the hold first, lapsed or not
+// whether or not the sweep has come by. What was sold at the door was not held.
+func (v *OrderView) Steps() []Change {
+	var all []Change
+	if v.Visitor != uuid.Nil {
+		all = append(all, Change{At: v.CreatedAt, Status: Pending, Cause: "hold.made", By: visitorActor})
+	}
+	all = append(all, v.History...)
+	if v.Status == Expired && len(all) > 0 && all[len(all)-1].Status.Open() {
+		all = append(all, Change{At: v.HoldExpiresAt, Status: Expired, Cause: "hold.lapsed", By: houseActor})
+	}
+	return all
+}
+
+// GaveWay tells whether the order ended because the money for an older one of the
+// same buyer's had come, which has the seats; its id is empty in older files.
+func (v *OrderView) GaveWay() (older string, did bool) {
+	if n := len(v.History); n > 0 && v.History[n-1].Cause == causeGaveWay {
+		return v.History[n-1].Detail, true
+	}
+	return "", false
+}
+
+// Valid tells whether seat i has a ticket that is good at the door.
+func (v *OrderView) Valid(i int) bool { return v.Status == Paid && v.Keeps(i) }
+
+// Gone tells whether seat i was taken back and its price is returned.
+func (v *OrderView) Gone(i int) bool { return v.Seats[i].Refund != uuid.Nil }
+
+// Paid finds the payment whose money the order has, returned or not.
+func (v *OrderView) Paid() (Payment, bool) {
+	p, ok := v.payer()
+	if !ok {
+		return Payment{}, false
+	}
+	return *p, true
 }
 
 // Order shows a visitor his order. Unknown and foreign ones are both
@@ -54,6 +97,21 @@ func (o *Office) AnyOrder(order uuid.UUID) (v *OrderView, err error) {
 		return nil
 	})
 	return v, err
+}
+
+// Find finds the order that has this id, or a ticket that has it.
+func (o *Office) Find(id uuid.UUID) (v *OrderView, ok bool) {
+	_ = o.store.View(func(r Reader) error {
+		n, found := r.Order(id)
+		if !found {
+			n, found = r.Ticketed(id)
+		}
+		if ok = found; ok {
+			v = o.view(r, n)
+		}
+		return nil
+	})
+	return v, ok
 }
 
 // Orders lists an event's orders for staff, newest first, starting before an
@@ -115,8 +173,37 @@ func (o *Office) Tidy() error {
 	return nil
 }
 
-// Attention lists the payment facts that a person must decide, oldest first.
-func (o *Office) Attention() []*Receipt { return o.store.Attention() }
+// Attention lists the payment facts that a person must decide, oldest first:
+// also those whose money should be back by now and of which nobody has heard.
+func (o *Office) Attention() (list []*Receipt) {
+	_ = o.store.View(func(r Reader) error {
+		list = r.Matters(func(rc *Receipt) bool { return rc.undecided(r.Now()) })
+		return nil
+	})
+	return list
+}
+
+// Stray lists the money that came for an order and did not fit it, oldest first:
+// of the wrong sum, or a second time.
+func (o *Office) Stray(order uuid.UUID) (found []*Receipt) {
+	_ = o.store.View(func(r Reader) error {
+		name := order.String()
+		found = r.Matters(func(rc *Receipt) bool { return rc.Fact.Kind == FactSucceeded && rc.Fact.Order == name })
+		return nil
+	})
+	return found
+}
+
+// Decided lists the payment facts about which was decided, the newest fact first,
+// before a number (0: from the newest), at most n.
+func (o *Office) Decided(before uint64, n int) (list []*Receipt) {
+	_ = o.store.View(func(r Reader) error {
+		list = r.Matters(func(rc *Receipt) bool { return rc.Settled != nil && (before == 0 || rc.Seq < before) })
+		return nil
+	})
+	slices.Reverse(list)
+	return list[:min(n, len(list))]
+}
 
 // Audit lists what staff and the house did, newest first, before seq (0: from
 // the newest), at most n.
@@ -149,16 +236,24 @@ func (o *Office) Events() (events []*Event) {
 
 // Plan gives an event's plan ([ErrNoPlan] when there is none yet).
 func (o *Office) Plan(id string) (p *seats.Plan, err error) {
-	err = o.store.View(func(r Reader) error {
-		if _, ok := r.Event(id); !ok {
-			return ErrNoSuchEvent
-		}
-		if p = r.Plan(id); p == nil {
-			return ErrNoPlan
-		}
-		return nil
+	err = o.store.View(func(r Reader) (err error) {
+		_, p, err = planned(r, id)
+		return err
 	})
 	return p, err
+}
+
+// planned finds an event that has a plan.
+func planned(r Reader, id string) (*Event, *seats.Plan, error) {
+	e, ok := r.Event(id)
+	if !ok {
+		return nil, nil, ErrNoSuchEvent
+	}
+	p := r.Plan(id)
+	if p == nil {
+		return nil, nil, ErrNoPlan
+	}
+	return e, p, nil
 }
 
 // Status is the public state of one event, the same for everybody.
@@ -209,33 +304,33 @@ type SeatsView struct {
 // Seats paints the picture of the house.
 func (o *Office) Seats(id string) (v SeatsView, err error) {
 	err = o.store.View(func(r Reader) error {
-		e, ok := r.Event(id)
-		if !ok {
-			return ErrNoSuchEvent
+		e, p, err := planned(r, id)
+		if err != nil {
+			return err
 		}
-		p := r.Plan(id)
-		if p == nil {
-			return ErrNoPlan
-		}
-		v = SeatsView{PlanVersion: e.PlanVersion, AsOf: r.Now(), States: make([]seats.State, p.Len())}
-		for i := range v.States {
-			v.States[i] = seatState(r, e, p.Seat(i))
-		}
-		v.Counts = seats.Count(v.States)
+		v = seatsView(r, e, p)
 		return nil
 	})
 	return v, err
 }
 
+func seatsView(r Reader, e *Event, p *seats.Plan) SeatsView {
+	v := SeatsView{PlanVersion: e.PlanVersion, AsOf: r.Now(), States: make([]seats.State, p.Len())}
+	for i := range v.States {
+		v.States[i] = seatState(r, e, p.Seat(i))
+	}
+	v.Counts = seats.Count(v.States)
+	return v
+}
+
 func seatState(r Reader, e *Event, s *seats.Seat) seats.State {
 	h, ok := r.Holder(e.ID, s.ID)
-	_, priced := e.Prices[s.Category]
 	switch {
 	case ok && h.Status == Paid:
 		return seats.Sold
 	case ok && h.Has(r.Now()):
 		return seats.Held
-	case !priced:
+	case !e.sells(s.ID, s.Category):
 		return seats.OffSale
 	}
 	return seats.Available
@@ -273,7 +368,8 @@ func (o *Office) Live(id string) (v Live, err error) {
 			seen[h.ID] = true
 			v.Orders[h.Status]++
 			if h.Status == Paid {
-				v.Taken += h.Total
+				done, open := h.Returned()
+				v.Taken += h.Received() - done - open
 			}
 		}
 		v.Counts = seats.Count(states)

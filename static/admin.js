@@ -1,12 +1,9 @@
 // Live numbers for staff: one stream for each event on the page, closed while nobody looks.
+import { money } from './money.js'
+
 const phases = { LOBBY: 'Not open yet', OPEN: 'On sale', PAUSED: 'Paused', SOLD_OUT: 'Sold out', CLOSED: 'Closed' }
 const boxes = [...document.querySelectorAll('[data-live]')].slice(0, 4) // browsers open six connections to a host at most
 const link = document.getElementById('link')
-
-function money(minor, box) {
-  const digits = +box.dataset.digits, text = String(minor).padStart(digits + 1, '0')
-  return box.dataset.sign + text.slice(0, text.length - digits).replace(/\B(?=(\d{3})+$)/g, ',') + (digits ? '.' + text.slice(-digits) : '')
-}
 
 function put(box, name, text) {
   const el = box.querySelector('[data-n=' + name + ']')
@@ -20,7 +17,7 @@ function show(box, live) {
   put(box, 'available', live.counts.available)
   put(box, 'held', live.counts.held)
   put(box, 'sold', live.counts.sold)
-  put(box, 'taken', money(live.taken.amount, box))
+  put(box, 'taken', money(JSON.parse(box.dataset.money), live.taken.amount))
   put(box, 'phase', phases[live.phase] || live.phase).className = 'tag ' + live.phase
 }
 

@@ -5,7 +5,7 @@ const box = document.getElementById('order')
 const status = box.dataset.status
 const trouble = document.getElementById('trouble')
 const timer = document.getElementById('left')
-const open = status === 'PENDING' || status === 'PAYING'
+const open = status === 'PENDING' || status === 'PAYING', moves = open || status === 'REFUND_DUE'
 let countdown, again, fails = 0
 
 if (!trouble.hidden) trouble.focus()
@@ -36,7 +36,7 @@ async function look() {
     fails = 0
     const ms = Date.parse(order.holdExpiresAt) - Date.parse(order.serverTime)
     if (countdown && !countdown.done) countdown.set(ms)
-    else next = 2000
+    else if (open) next = 2000
   } catch (e) {
     if (e.status === 404) return
     fails++
@@ -47,11 +47,11 @@ async function look() {
 }
 
 if (timer) countdown = new Countdown(timer, +timer.dataset.left, look)
-if (open) again = setTimeout(look, 2000)
+if (moves) again = setTimeout(look, 2000)
 
 // A page that comes back from the browser's memory may be long over.
 addEventListener('pageshow', e => { if (e.persisted) location.reload() })
-document.addEventListener('visibilitychange', () => { if (open && !document.hidden) look() })
+document.addEventListener('visibilitychange', () => { if (moves && !document.hidden) look() })
 
 for (const form of document.querySelectorAll('form')) {
   let sent = false

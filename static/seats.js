@@ -2,22 +2,18 @@
 // The list is a form that works alone; everything here only adds to it.
 import { Countdown, ask } from './clock.js'
 import { drawSVG, drawCanvas } from './map.js'
+import { money } from './money.js'
 
 const $ = id => document.getElementById(id)
 const form = $('choose'), conf = form.dataset
 const most = +conf.max, prices = JSON.parse(conf.prices) || {}, mine = new Set(JSON.parse(conf.mine) || [])
+const style = JSON.parse(conf.money)
 const memory = 'chosen ' + conf.event
 const changed = 'The house was changed. Please load this page again.'
 const words = { A: 'free', H: 'held', S: 'sold', O: 'not on sale' }
 const inputs = new Map()
 const chosen = new Set()
 let seats = [], byID = new Map(), states = '', map, fails = 0
-
-function money(minor) {
-  const digits = +conf.digits, text = String(minor).padStart(digits + 1, '0')
-  const whole = text.slice(0, text.length - digits).replace(/\B(?=(\d{3})+$)/g, ',')
-  return conf.sign + whole + (digits ? '.' + text.slice(-digits) : '')
-}
 
 // state is what is drawn: M is chosen by this visitor.
 function state(seat) {
@@ -31,7 +27,7 @@ function word(seat) {
 }
 function label(seat) {
   return 'Row ' + seat.row + ', seat ' + seat.number + (seat.accessible ? ', wheelchair place' : '') + (seat.companion ? ', companion seat' : '') +
-    ', ' + seat.category + (seat.price === undefined ? '' : ', ' + money(seat.price)) + ', ' + word(seat)
+    ', ' + seat.category + (seat.price === undefined ? '' : ', ' + money(style, seat.price)) + ', ' + word(seat)
 }
 
 function say(text) {
@@ -78,7 +74,7 @@ function show(seat) {
   input.disabled = s !== 'M' && s !== 'A'
   input.setAttribute('aria-label', label(seat))
   input.parentNode.className = s === 'M' ? 'on' : s
-  input.parentNode.lastElementChild.textContent = s === 'A' && !mine.has(seat.id) ? money(seat.price) : word(seat)
+  input.parentNode.lastElementChild.textContent = s === 'A' && !mine.has(seat.id) ? money(style, seat.price) : word(seat)
 }
 
 function tray() {
@@ -97,7 +93,7 @@ function tray() {
     list.append(item)
   }
   const n = chosen.size
-  $('total').textContent = n ? n + (n === 1 ? ' seat, ' : ' seats, ') + money(total) : 'No seat chosen yet'
+  $('total').textContent = n ? n + (n === 1 ? ' seat, ' : ' seats, ') + money(style, total) : 'No seat chosen yet'
 }
 
 // counts brings the numbers of free seats up to date.

@@ -63,6 +63,46 @@ func TestB78CheckFindsMoneyThatIsNotWhereItShouldBe(t *testing.T) {
 				b.receipt(2, func(in *sale.Receipt) { rc.Fact.PaymentID = in.Fact.PaymentID })
 			})
 		}},
+		"a refund is of more than there was": {"I8", func(b *breaker) { b.order("refund due", func(o *sale.Order) { o.Refunds[0].Amount++ }) }},
+		"two refunds have one name": {"I8", func(b *breaker) {
+			b.order("refund due", func(o *sale.Order) {
+				again := o.Refunds[0]
+				again.Amount = 0
+				o.Refunds = append(o.Refunds, again)
+			})
+		}},
+		"a seat was taken back by no refund": {"I8", func(b *breaker) { b.order("till", func(o *sale.Order) { o.Seats[0].Refund = uuid.New() }) }},
+		"a paid order has no seat left": {"I8", func(b *breaker) {
+			b.order("till", func(o *sale.Order) {
+				r := sale.Refund{ID: uuid.New(), Amount: o.Total, State: sale.RefundDone}
+				for i := range o.Seats {
+					o.Seats[i].Refund = r.ID
+				}
+				o.Refunds = append(o.Refunds, r)
+			})
+		}},
+		"a hold has a refund": {"I8", func(b *breaker) {
+			b.order("pending", func(o *sale.Order) { o.Refunds = []sale.Refund{{ID: uuid.New(), State: sale.RefundWithdrawn}} })
+		}},
+		"an order is refunded and its money is not back": {"I8", func(b *breaker) {
+			b.order("refunded", func(o *sale.Order) { o.Refunds[0].State = sale.RefundRequested })
+		}},
+		"a refund is asked for of an order without money": {"I8", func(b *breaker) {
+			m := b.first(sale.TopicRefund, "refund due")
+			from, to := b.orders["refund due"], b.orders["pending"]
+			m.Body = []byte(strings.ReplaceAll(string(m.Body), from.String(), to.String()))
+			b.message(m)
+		}},
+		"a refund is asked for of a fact that is not there": {"I8", func(b *breaker) {
+			m := b.first(sale.TopicRefund, "refund due")
+			m.Body = []byte(`{"refundId":"` + uuid.NewString() + `","provider":"till","eventId":"none"}`)
+			b.message(m)
+		}},
+		"a message asks for no refund": {"I10", func(b *breaker) {
+			m := b.first(sale.TopicRefund, "refund due")
+			m.Body = []byte("{}")
+			b.message(m)
+		}},
 		"a fact was booked twice": {"I8", func(b *breaker) {
 			b.receipt(5, func(rc *sale.Receipt) { b.receipt(6, func(six *sale.Receipt) { six.Fact.EventID = rc.Fact.EventID }) })
 		}},

@@ -188,6 +188,5 @@ func live(s *Store) {
 		_ = s.Settle([]outbox.Outcome{{Seq: m.Seq, Attempts: 1, State: outbox.Waiting}})
 	}
 	_ = s.RefundsDue()
-	_ = s.Attention()
 	_, _ = s.ForgetOrders(time.Now())
 }

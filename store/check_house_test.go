@@ -27,6 +27,16 @@ func (till) Start(_ context.Context, r sale.StartRequest) (sale.StartedPayment, 
 	return sale.StartedPayment{ID: "pay-" + r.Attempt.String(), RedirectURL: "https://till.example/"}, nil
 }
 
+func (till) Look(_ context.Context, p sale.PaymentRef) (sale.Looked, error) {
+	return sale.Looked{State: sale.LookOpen, ID: p.ID}, nil
+}
+
+func (till) Expire(context.Context, sale.PaymentRef) error { return nil }
+
+func (till) Refund(_ context.Context, r sale.RefundRequest) (sale.RefundAnswer, error) {
+	return sale.RefundAnswer{ID: "re_" + r.ID.String(), Done: true}, nil
+}
+
 // busyHouse is a sale with at least one place and one order of every kind.
 type busyHouse struct {
 	testing.TB
@@ -149,7 +159,7 @@ func (h *busyHouse) holds(name string, first int) (visitor, order uuid.UUID) {
 
 func (h *busyHouse) pays(visitor, order uuid.UUID) (payment string) {
 	h.Helper()
-	p, err := h.Pay(h.Context(), visitor, order, "till", sale.Buyer{})
+	p, err := h.Pay(h.Context(), sale.PayRequest{Visitor: visitor, Order: order, Provider: "till"})
 	h.must(err)
 	return p.PaymentID
 }
@@ -184,7 +194,7 @@ func (h *busyHouse) sell() {
 	h.says(sale.FactSucceeded, back, backPay, 8500)
 	h.says(sale.FactRefunded, back, backPay, 8500)
 	friend, free := h.holds("free", 30)
-	_, err = h.Pay(h.Context(), friend, free, "till", sale.Buyer{})
+	_, err = h.Pay(h.Context(), sale.PayRequest{Visitor: friend, Order: free, Provider: "till"})
 	h.must(err)
 	h.says(sale.FactSucceeded, uuid.New(), "lost", 100) // nobody's
 	h.says(sale.FactFailed, uuid.New(), "lost too", 100)

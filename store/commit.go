@@ -145,7 +145,7 @@ func (t *tx) orderRows() (open, closed *rows) {
 	open = &rows{bucket: bucketOrders, fill: fillAppended}
 	closed = &rows{bucket: bucketClosed, fill: fillAppended}
 	for id, o := range t.orders.batch {
-		if o.Status != sale.Expired && o.Status != sale.Cancelled {
+		if o.Live() {
 			open.put(orderKey(id), encodeJSON(o))
 			if _, hot := t.reader.orders[id]; !hot {
 				closed.del(orderKey(id))

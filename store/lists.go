@@ -95,18 +95,31 @@ func (s *Store) given() sequences {
 	return s.mem.next
 }
 
-// RefundsDue lists the orders whose money must go back, oldest first.
+// RefundsDue lists the orders with money that must go back, oldest first.
 func (s *Store) RefundsDue() []*sale.Order {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	var due []*sale.Order
-	for _, o := range s.mem.orders {
-		if o.Status == sale.RefundDue {
-			due = append(due, o)
+	return byID(s.mem.orders, func(o *sale.Order) bool {
+		_, open := o.Returned()
+		return o.Status == sale.RefundDue || open > 0
+	})
+}
+
+// Unsettled lists the orders with a payment under way, oldest first.
+func (s *Store) Unsettled() []*sale.Order {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return byID(s.mem.running, func(*sale.Order) bool { return true })
+}
+
+func byID(all map[uuid.UUID]*sale.Order, want func(*sale.Order) bool) (found []*sale.Order) {
+	for _, o := range all {
+		if want(o) {
+			found = append(found, o)
 		}
 	}
-	slices.SortFunc(due, func(a, b *sale.Order) int { return bytes.Compare(a.ID[:], b.ID[:]) })
-	return due
+	slices.SortFunc(found, func(a, b *sale.Order) int { return bytes.Compare(a.ID[:], b.ID[:]) })
+	return found
 }
 
 // forgetAtOnce bounds the rows that one commit drops.
@@ -137,20 +150,6 @@ func (s *Store) ForgetOrders(before time.Time) (more bool, err error) {
 		return nil
 	})
 	return len(old) == forgetAtOnce, err
-}
-
-// Attention lists the payment facts that a person must decide, oldest first.
-func (s *Store) Attention() []*sale.Receipt {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	var found []*sale.Receipt
-	for _, rc := range s.mem.receipts {
-		if rc.Attention != "" {
-			found = append(found, rc)
-		}
-	}
-	slices.SortFunc(found, func(a, b *sale.Receipt) int { return int(int64(a.Seq) - int64(b.Seq)) })
-	return found
 }
 
 // ServeOutbox hands over all messages not yet delivered, and from then on each

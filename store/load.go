@@ -139,17 +139,14 @@ func (m *memory) loadOrders(tx *bolt.Tx) error {
 			return err
 		}
 		m.look.Order(o, false)
-		m.orders[o.ID] = o
+		m.putOrder(o)
 		em, ok := m.events[o.Event]
 		if !ok {
 			return nil
 		}
 		em.tally.countOrder(o, 1)
-		if !o.Status.Claims() {
-			return nil
-		}
-		for _, s := range o.Seats {
-			if h := em.holders[s.ID]; h == nil || o.Outranks(h) {
+		for i, s := range o.Seats {
+			if h := em.holders[s.ID]; o.Keeps(i) && (h == nil || o.Outranks(h)) {
 				em.holders[s.ID] = o
 			}
 		}

@@ -19,7 +19,9 @@ type memory struct {
 	list     []*sale.Event // in the order of creation
 	orders   map[uuid.UUID]*sale.Order
 	receipts map[receiptKey]*sale.Receipt
-	attended map[attendedKey]struct{}
+	matters  map[receiptKey]*sale.Receipt // those of receipts that came onto the attention list
+	tickets  map[uuid.UUID]uuid.UUID      // ticket -> order
+	running  map[uuid.UUID]*sale.Order    // orders with a payment that was started and has not ended
 	keys     map[sale.KeyHash]*sale.Key
 	next     sequences
 
@@ -35,21 +37,13 @@ type sequences struct {
 	newest                    uuid.UUID // the largest order id given so far
 }
 
-// attendedKey names a sum of a payment of an order on the attention list.
-type attendedKey struct {
-	provider, payment, order, code string
-	currency, odd                  string
-	amount                         int64
-}
-
-func attendedAs(f sale.Fact, code string) attendedKey {
-	return attendedKey{f.Provider, f.PaymentID, f.Order, code, f.Currency, f.Odd, f.Amount}
-}
-
 func (m *memory) putReceipt(rc *sale.Receipt) {
-	m.receipts[receiptKey{rc.Fact.Provider, rc.Fact.EventID}] = rc
+	k := receiptKey{rc.Fact.Provider, rc.Fact.EventID}
+	m.receipts[k] = rc
 	if rc.Attention != "" {
-		m.attended[attendedAs(rc.Fact, rc.Attention)] = struct{}{}
+		m.matters[k] = rc
+	} else {
+		delete(m.matters, k)
 	}
 }
 
@@ -97,7 +91,8 @@ func newMemory() *memory {
 	return &memory{
 		events: map[string]*eventMemory{}, orders: map[uuid.UUID]*sale.Order{},
 		laneRules: map[string]outbox.Rule{}, tasks: map[uuid.UUID]uint64{},
-		receipts: map[receiptKey]*sale.Receipt{}, attended: map[attendedKey]struct{}{}, keys: map[sale.KeyHash]*sale.Key{},
+		receipts: map[receiptKey]*sale.Receipt{}, matters: map[receiptKey]*sale.Receipt{},
+		tickets: map[uuid.UUID]uuid.UUID{}, running: map[uuid.UUID]*sale.Order{}, keys: map[sale.KeyHash]*sale.Key{},
 		next: sequences{ordinal: 1, message: 1, receipt: 1, entries: 1},
 	}
 }
@@ -176,10 +171,20 @@ func (em *eventMemory) putPlace(p sale.Place) {
 // putOrder keeps what still matters in memory; a hold that came to nothing lives
 // on disk only.
 func (m *memory) putOrder(o *sale.Order) {
-	if o.Status == sale.Expired || o.Status == sale.Cancelled {
-		delete(m.orders, o.ID)
-	} else {
+	if o.Live() {
 		m.orders[o.ID] = o
+	} else {
+		delete(m.orders, o.ID)
+	}
+	if o.Running() {
+		m.running[o.ID] = o
+	} else {
+		delete(m.running, o.ID)
+	}
+	for _, s := range o.Seats {
+		if s.Ticket != uuid.Nil {
+			m.tickets[s.Ticket] = o.ID
+		}
 	}
 }
 
@@ -315,9 +320,44 @@ func inOrder(keys map[sale.KeyHash]*sale.Key) (list []*sale.Key) {
 	return list
 }
 
-func (r *reader) Attended(f sale.Fact, code string) bool {
-	_, ok := r.attended[attendedAs(f, code)]
-	return ok
+func (r *reader) PaidBy(provider, payment, ref string) (*sale.Order, bool) {
+	if payment == "" && ref == "" {
+		return nil, false
+	}
+	for _, o := range r.orders {
+		if o.HasPayment(provider, payment, ref) {
+			return o, true
+		}
+	}
+	return nil, false
+}
+
+func (r *reader) Ticketed(ticket uuid.UUID) (*sale.Order, bool) {
+	if id, ok := r.tickets[ticket]; ok {
+		return r.Order(id)
+	}
+	return nil, false
+}
+
+func (r *reader) Matters(want func(*sale.Receipt) bool) []*sale.Receipt {
+	return inTheirOrder(r.eachMatter(want, nil))
+}
+
+// eachMatter gives the receipts on the attention list that are wanted (nil: all)
+// and are not among others.
+func (m *memory) eachMatter(want func(*sale.Receipt) bool, others func(receiptKey) bool) (found []*sale.Receipt) {
+	for k, rc := range m.matters {
+		if (want == nil || want(rc)) && (others == nil || !others(k)) {
+			found = append(found, rc)
+		}
+	}
+	return found
+}
+
+// inTheirOrder puts receipts in the order in which they came.
+func inTheirOrder(list []*sale.Receipt) []*sale.Receipt {
+	slices.SortFunc(list, func(a, b *sale.Receipt) int { return cmp.Compare(a.Seq, b.Seq) })
+	return list
 }
 
 func (r *reader) Receipt(provider, eventID string) (*sale.Receipt, bool) {

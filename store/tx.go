@@ -32,6 +32,7 @@ type tx struct {
 	receipts  shadow[receiptKey, *sale.Receipt]
 	keys      shadow[sale.KeyHash, *sale.Key] // nil: removed
 	ordinals  shadow[struct{}, uint32]
+	nextFact  shadow[struct{}, uint64] // the number of the next new receipt
 	removed   list[*sale.Event]
 	messages  list[outbox.Message]
 	entries   list[sale.Entry]
@@ -58,12 +59,12 @@ func newTx(s *Store) *tx {
 		places: newShadow[placeKey, placeWrite](), tallies: newShadow[string, tally](), called: newShadow[string, int](),
 		orders: newShadow[uuid.UUID, *sale.Order](), holders: newShadow[seatKey, *sale.Order](),
 		receipts: newShadow[receiptKey, *sale.Receipt](), keys: newShadow[sale.KeyHash, *sale.Key](),
-		ordinals: newShadow[struct{}, uint32](), laneRules: newShadow[string, *outbox.Rule](), tasks: newShadow[uuid.UUID, outbox.Message](),
+		ordinals: newShadow[struct{}, uint32](), nextFact: newShadow[struct{}, uint64](), laneRules: newShadow[string, *outbox.Rule](), tasks: newShadow[uuid.UUID, outbox.Message](),
 	}
 	t.lastID, t.counter = partsOf(s.mem.next.newest)
 	t.layers = []layer{
 		&t.events, &t.plans, &t.places, &t.tallies, &t.called, &t.orders, &t.holders, &t.receipts, &t.keys,
-		&t.ordinals, &t.removed, &t.messages, &t.entries, &t.settled, &t.forgotten, &t.laneRules, &t.tasks, &t.slots, &t.pastSlots, &t.pastTasks, &t.pastRows,
+		&t.ordinals, &t.nextFact, &t.removed, &t.messages, &t.entries, &t.settled, &t.forgotten, &t.laneRules, &t.tasks, &t.slots, &t.pastSlots, &t.pastTasks, &t.pastRows,
 	}
 	return t
 }
@@ -240,9 +241,7 @@ func (n *tally) count(p sale.Place, by int) {
 }
 
 func (n *tally) countOrder(o *sale.Order, by int) {
-	if o.Status == sale.Paid {
-		n.sold += by * len(o.Seats)
-	}
+	n.sold += by * o.Sold()
 }
 
 func (t *tx) RemovePlace(p sale.Place) {
@@ -338,39 +337,13 @@ func (t *tx) PutOrder(o *sale.Order) {
 	n.countOrder(o, 1)
 	t.tallies.put(o.Event, n)
 	t.orders.put(o.ID, o)
-	for _, s := range o.Seats {
-		if o.Status.Claims() {
+	for i, s := range o.Seats {
+		if o.Keeps(i) {
 			t.holders.put(seatKey{o.Event, s.ID}, o)
 		} else if h, ok := t.Holder(o.Event, s.ID); ok && h.ID == o.ID {
 			t.holders.put(seatKey{o.Event, s.ID}, nil)
 		}
 	}
-}
-
-func (t *tx) Receipt(provider, eventID string) (*sale.Receipt, bool) {
-	if rc, ok := t.receipts.get(receiptKey{provider, eventID}); ok {
-		return rc, true
-	}
-	return t.reader.Receipt(provider, eventID)
-}
-
-func (t *tx) Attended(f sale.Fact, code string) bool {
-	for _, some := range []map[receiptKey]*sale.Receipt{t.receipts.own, t.receipts.batch} {
-		for _, rc := range some {
-			if rc.Attention == code && attendedAs(rc.Fact, code) == attendedAs(f, code) {
-				return true
-			}
-		}
-	}
-	return t.reader.Attended(f, code)
-}
-
-func (t *tx) PutReceipt(rc *sale.Receipt) {
-	rc.Seq = t.next.receipt + uint64(len(t.receipts.batch)+len(t.receipts.own))
-	if old, ok := t.Receipt(rc.Fact.Provider, rc.Fact.EventID); ok {
-		rc.Seq = old.Seq
-	}
-	t.receipts.put(receiptKey{rc.Fact.Provider, rc.Fact.EventID}, rc)
 }
 
 func (t *tx) Key(hash sale.KeyHash) (*sale.Key, bool) {

@@ -22,6 +22,7 @@ type problem struct {
 	Title      string
 	Detail     string // a sentence a person can act on
 	Seats      []string
+	UsedAt     time.Time       // ticket_used only
 	RetryAfter time.Duration   // zero: no advice
 	Order      *sale.OrderView // the order it speaks of
 	Problems   []seats.Problem // bad_plan only
@@ -56,6 +57,8 @@ var kinds = map[string]kind{
 	"no_such_key":      {http.StatusNotFound, "No such key"},
 	"no_such_task":     {http.StatusNotFound, "No such task"},
 	"no_such_message":  {http.StatusNotFound, "No such message"},
+	"no_such_matter":   {http.StatusNotFound, "No such matter"},
+	"no_such_ticket":   {http.StatusNotFound, "No such ticket"},
 
 	// how it was asked
 	"bad_request":             {http.StatusBadRequest, "Bad request"},
@@ -82,6 +85,8 @@ var kinds = map[string]kind{
 	"idempotency_key_reused":  {http.StatusUnprocessableEntity, "Idempotency-Key reused"},
 	"amount_mismatch":         {http.StatusUnprocessableEntity, "Wrong amount"},
 	"currency_mismatch":       {http.StatusUnprocessableEntity, "Wrong currency"},
+	"bad_reason":              {http.StatusUnprocessableEntity, "Bad reason"},
+	"bad_sale":                {http.StatusUnprocessableEntity, "Bad sale"},
 	"bad_event":               {http.StatusUnprocessableEntity, "Bad event"},
 	"bad_plan":                {http.StatusUnprocessableEntity, "Bad plan"},
 	"bad_lane":                {http.StatusUnprocessableEntity, "Bad lane"},
@@ -97,12 +102,19 @@ var kinds = map[string]kind{
 	"not_enough_seats": {http.StatusConflict, "Not enough seats"},
 	"turn_in_use":      {http.StatusConflict, "Turn in use"},
 	"order_paid":       {http.StatusConflict, "Order paid"},
+	"order_not_paid":   {http.StatusConflict, "Order not paid"},
+	"refund_running":   {http.StatusConflict, "Refund running"},
+	"not_that_way":     {http.StatusConflict, "Not that way"},
+	"ticket_void":      {http.StatusConflict, "Ticket void"},
+	"ticket_used":      {http.StatusConflict, "Ticket used"},
+	"event_open":       {http.StatusConflict, "Event open"},
 	"payment_running":  {http.StatusConflict, "Payment running"},
 	"refund_due":       {http.StatusConflict, "Refund due"},
 	"event_exists":     {http.StatusConflict, "Event exists"},
 	"promise_made":     {http.StatusConflict, "Promise already made"},
 	"seats_in_use":     {http.StatusConflict, "Seats in use"},
 	"event_in_use":     {http.StatusConflict, "Event in use"},
+	"messages_left":    {http.StatusConflict, "Messages left"},
 	"task_running":     {http.StatusConflict, "Task running"},
 	"task_done":        {http.StatusConflict, "Task done"},
 	"last_admin":       {http.StatusConflict, "Last admin key"},
@@ -175,7 +187,7 @@ func (s *Server) problem(err error) problem {
 		k = kinds["internal"]
 		return problem{Status: k.status, Code: "internal", Title: k.title, Detail: "Something went wrong on our side. Try again in a moment."}
 	}
-	p := problem{Status: k.status, Code: r.Code, Title: k.title, Detail: r.Detail, Seats: r.Seats, RetryAfter: r.RetryAfter, Order: r.Order}
+	p := problem{Status: k.status, Code: r.Code, Title: k.title, Detail: r.Detail, Seats: r.Seats, UsedAt: r.UsedAt, RetryAfter: r.RetryAfter, Order: r.Order}
 	if plan != nil {
 		p.Problems = plan.Problems
 	}
@@ -186,7 +198,7 @@ func (s *Server) problem(err error) problem {
 func (p problem) MarshalJSON() ([]byte, error) {
 	var order *orderDoc
 	if p.Order != nil {
-		order = orderOf(p.Order)
+		order = staffOrderOf(p.Order) // of a confirmation; only the shop makes one
 	}
 	return json.Marshal(struct {
 		Type       string          `json:"type"`
@@ -195,10 +207,11 @@ func (p problem) MarshalJSON() ([]byte, error) {
 		Detail     string          `json:"detail,omitempty"`
 		Code       string          `json:"code"`
 		Seats      []string        `json:"seats,omitempty"`
+		UsedAt     *stamp          `json:"usedAt,omitempty"`
 		RetryAfter int             `json:"retryAfterSeconds,omitempty"`
 		Order      *orderDoc       `json:"order,omitempty"`
 		Problems   []seats.Problem `json:"problems,omitempty"`
-	}{"/problems/" + p.Code, p.Title, p.Status, p.Detail, p.Code, p.Seats, wholeSeconds(p.RetryAfter), order, p.Problems})
+	}{"/problems/" + p.Code, p.Title, p.Status, p.Detail, p.Code, p.Seats, stampOf(p.UsedAt), wholeSeconds(p.RetryAfter), order, p.Problems})
 }
 
 // wholeSeconds rounds up, since a client that comes a moment early is refused again.
@@ -209,6 +222,9 @@ func (s *Server) fail(c echo.Context, err error) {
 	p := s.problem(err)
 	if p.Code == "internal" && !errors.Is(err, context.Canceled) && err != errPanic {
 		s.log.Error("internal", "id", requestID(c), "route", c.Path(), "error", err.Error())
+	}
+	if r := new(sale.Refusal); errors.As(err, &r) && r.Cause != nil && !errors.Is(r.Cause, context.Canceled) {
+		s.log.Warn(r.Code, "id", requestID(c), "route", c.Path(), "error", r.Cause.Error())
 	}
 	if c.Response().Committed {
 		return

@@ -153,6 +153,8 @@ func TestEveryRowOfTheErrorTableIsReached(t *testing.T) {
 	}
 	check(h.staff("GET", "/api/v1/admin/backup", ""), "no_space")
 	laneErrors(newHouse(t), check)
+	moneyErrors(newHouse(t), check)
+	forgetErrors(newHouse(t), check)
 	limited := newHouse(t, func(c *Config) { c.RateLimit = 1 })
 	for range limitBurst {
 		limited.visitor()

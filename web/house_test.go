@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
@@ -34,6 +35,7 @@ type house struct {
 	server *Server
 	till   *till
 	log    *lockedBuffer
+	told   int // events of the till, see tells
 }
 
 // tower is the clock in the tower: tests turn its hands.
@@ -71,8 +73,13 @@ func (l *lockedBuffer) String() string {
 	return l.b.String()
 }
 
-// till is a payment provider that takes everything, unless it is down.
-type till struct{ down bool }
+// till is a payment provider that takes everything, unless it is down, and
+// returns all of it, unless it is stubborn.
+type till struct {
+	down, stubborn bool
+	slow           bool // tells later that it has returned money
+	started        sale.StartRequest
+}
 
 func (*till) Name() string { return "demo" }
 
@@ -80,7 +87,21 @@ func (t *till) Start(_ context.Context, r sale.StartRequest) (sale.StartedPaymen
 	if t.down {
 		return sale.StartedPayment{}, errors.New("down")
 	}
+	t.started = r
 	return sale.StartedPayment{ID: "dp_" + r.Attempt.String(), RedirectURL: "/demo/pay/" + r.Attempt.String()}, nil
+}
+
+func (*till) Look(_ context.Context, p sale.PaymentRef) (sale.Looked, error) {
+	return sale.Looked{State: sale.LookOpen, ID: p.ID}, nil
+}
+
+func (*till) Expire(context.Context, sale.PaymentRef) error { return nil }
+
+func (t *till) Refund(_ context.Context, r sale.RefundRequest) (sale.RefundAnswer, error) {
+	if t.stubborn {
+		return sale.RefundAnswer{}, fmt.Errorf("%w: the card is closed", sale.ErrRefundRefused)
+	}
+	return sale.RefundAnswer{ID: "re_" + r.ID.String(), Done: !t.slow}, nil
 }
 
 // Verify takes what carries the header Signature: right.
@@ -93,11 +114,11 @@ func (*till) Verify(h http.Header, body []byte, _ time.Time) (f sale.Fact, err e
 		return f, sale.ErrBadSignature
 	}
 	var e struct {
-		ID, Type, PaymentID, OrderID, Currency string
-		Amount                                 int64
+		ID, Type, PaymentID, OrderID, RefundID, Currency string
+		Amount                                           int64
 	}
 	err = json.Unmarshal(body, &e)
-	return sale.Fact{Provider: "demo", EventID: e.ID, Kind: sale.FactKind(e.Type), PaymentID: e.PaymentID, Order: e.OrderID, Amount: e.Amount, Currency: e.Currency}, err
+	return sale.Fact{Provider: "demo", EventID: e.ID, Kind: sale.FactKind(e.Type), PaymentID: e.PaymentID, Order: e.OrderID, Amount: e.Amount, Currency: e.Currency, RefundID: e.RefundID}, err
 }
 
 func newHouse(t testing.TB, edit ...func(*Config)) *house {
@@ -118,6 +139,10 @@ func (h *house) open(edit ...func(*Config)) *house {
 	h.office = sale.New(sale.Config{
 		Store: st, Secret: st.Secret(), Providers: []sale.Provider{h.till},
 		TicketCode: func(ticket uuid.UUID) string { return "code-" + ticket.String() },
+		Ticket: func(code string) (uuid.UUID, bool) {
+			ticket, err := uuid.Parse(strings.TrimPrefix(code, "code-"))
+			return ticket, err == nil && strings.HasPrefix(code, "code-")
+		},
 		Sinks: func(topic string) []string {
 			if topic == sale.TopicOrderPaid {
 				return []string{"https://user:secret@shop.example/hook?key=secret"}

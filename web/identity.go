@@ -215,20 +215,27 @@ func (s *Server) sealSession(k *sale.Key, at time.Time) string {
 
 // openSession finds the key of an authentic session that is not too old.
 func (s *Server) openSession(sealed string, now time.Time) (*sale.Key, bool) {
+	_, k, ok := s.readSession(sealed, now)
+	return k, ok
+}
+
+// readSession is openSession, and tells when the session began, to the second.
+func (s *Server) readSession(sealed string, now time.Time) (began time.Time, k *sale.Key, ok bool) {
 	b, err := base64.RawURLEncoding.Strict().DecodeString(sealed)
 	if err != nil || len(b) <= 8+keyMark+sha256.Size || len(b) > 256 {
-		return nil, false
+		return began, nil, false
 	}
 	body, tag := b[:len(b)-sha256.Size], b[len(b)-sha256.Size:]
 	if !hmac.Equal(tag, s.staffKey.Tag(nil, body)) {
-		return nil, false
+		return began, nil, false
 	}
-	age := now.Sub(time.Unix(int64(binary.BigEndian.Uint64(body)), 0))
+	began = time.Unix(int64(binary.BigEndian.Uint64(body)), 0)
+	age := now.Sub(began)
 	if age < -time.Minute || age >= staffSession {
-		return nil, false
+		return began, nil, false
 	}
-	k, ok := s.office.KeyByID(string(body[8+keyMark:]))
-	return k, ok && bytes.Equal(body[8:8+keyMark], k.Hash[:keyMark])
+	k, ok = s.office.KeyByID(string(body[8+keyMark:]))
+	return began, k, ok && bytes.Equal(body[8:8+keyMark], k.Hash[:keyMark])
 }
 
 // staffHandler answers a request that a key's owner makes.
@@ -248,8 +255,11 @@ func (s *Server) as(role sale.Role, h staffHandler) echo.HandlerFunc {
 	}
 }
 
+// staffActor begins what names a key in the audit and in the history of orders.
+const staffActor = "staff:"
+
 // actor names a key in the audit.
-func actor(k *sale.Key) string { return "staff:" + k.ID }
+func actor(k *sale.Key) string { return staffActor + k.ID }
 
 // param is a path parameter, unescaped. Its bytes may be anything.
 func param(c echo.Context, name string) string {

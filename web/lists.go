@@ -8,12 +8,10 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/google/uuid"
 	"github.com/labstack/echo/v4"
 
-	"foyer/outbox"
 	"foyer/sale"
 )
 
@@ -51,8 +49,8 @@ func askPage(c echo.Context, more ...string) (n int, err error) {
 }
 
 // askAll is askPage for a list that is always one page and so gives no cursor.
-func askAll(c echo.Context) error {
-	if _, err := askPage(c); err != nil {
+func askAll(c echo.Context, more ...string) error {
+	if _, err := askPage(c, more...); err != nil {
 		return err
 	}
 	if c.QueryParam("cursor") != "" {
@@ -73,22 +71,38 @@ func (s *Server) listOrders(c echo.Context, _ *sale.Key) error {
 	if err != nil {
 		return err
 	}
-	query := strings.ToLower(strings.TrimSpace(c.QueryParam("query")))
-	var found []*orderDoc
+	found, next, err := s.searchOrders(events, before, c.QueryParam("query"), n)
+	if err != nil {
+		return err
+	}
+	var docs []*orderDoc
+	for _, o := range found {
+		docs = append(docs, staffOrderOf(o))
+	}
+	return write(c, http.StatusOK, pageOf(docs, next))
+}
+
+// searchOrders looks for n orders of some events, the first of them before an
+// order's id, and gives the cursor from which to go on, "" at the end.
+func (s *Server) searchOrders(events []string, before uuid.UUID, query string, n int) (found []*sale.OrderView, next string, err error) {
+	query = strings.ToLower(strings.TrimSpace(query))
+	if o, whole := s.findOrder(query, events); whole {
+		return []*sale.OrderView{o}, "", nil
+	}
 	looked := 0
 	for _, event := range events {
 		for {
 			batch, err := s.office.Orders(event, before, pageMax)
 			if err != nil {
-				return err
+				return nil, "", err
 			}
 			for _, o := range batch {
 				before, looked = o.ID, looked+1
 				if contains(o, query) {
-					found = append(found, orderOf(o))
+					found = append(found, o)
 				}
 				if len(found) == n || looked == pageScan {
-					return write(c, http.StatusOK, pageOf(found, event+"."+before.String()))
+					return found, event + "." + before.String(), nil
 				}
 			}
 			if len(batch) < pageMax {
@@ -97,7 +111,18 @@ func (s *Server) listOrders(c echo.Context, _ *sale.Key) error {
 		}
 		before = uuid.Nil
 	}
-	return write(c, http.StatusOK, pageOf(found, ""))
+	return found, "", nil
+}
+
+// findOrder finds the order that a whole id names, its own or that of a ticket,
+// without looking at all others.
+func (s *Server) findOrder(query string, events []string) (*sale.OrderView, bool) {
+	id, err := uuid.Parse(query)
+	if err != nil || len(query) != 36 {
+		return nil, false
+	}
+	o, ok := s.office.Find(id)
+	return o, ok && slices.Contains(events, o.Event)
 }
 
 // orderCursor tells which events are still to be listed, and before which order
@@ -129,148 +154,29 @@ func (s *Server) orderCursor(event, cursor string) (events []string, before uuid
 	return nil, before, errBadCursor
 }
 
-// contains searches what staff know of an order: its id, the buyer, seats.
+// contains searches what staff know of an order: its id, the buyer, seats,
+// tickets, payments and refunds.
 func contains(o *sale.OrderView, query string) bool {
 	has := func(s string) bool { return strings.Contains(strings.ToLower(s), query) }
 	if query == "" || has(o.ID.String()) || has(o.Buyer.Name) || has(o.Buyer.Email) || has(string(o.Status)) {
 		return true
 	}
 	for _, s := range o.Seats {
-		if has(s.ID) || has(s.Label) {
+		if has(s.ID) || has(s.Label) || s.Ticket != uuid.Nil && has(s.Ticket.String()) {
 			return true
 		}
 	}
 	for _, p := range o.Payments {
-		if has(p.ID) {
+		if has(p.ID) || has(p.Ref) {
+			return true
+		}
+	}
+	for _, r := range o.Refunds {
+		if has(r.ID.String()) || has(r.Provider) {
 			return true
 		}
 	}
 	return false
-}
-
-// moneyMatter is money that a person must decide about: a payment fact that fits
-// nowhere, or an order whose money must go back.
-type moneyMatter struct {
-	Receipt  *sale.Receipt   // or nil
-	Order    *sale.OrderView // or nil
-	Provider string          // who has the money of the order
-	Payment  string          // the provider's name for it
-	Since    time.Time
-}
-
-// attention lists all money that is not where it belongs, oldest first.
-func (s *Server) attention() (all []moneyMatter) {
-	for _, r := range s.office.Attention() {
-		all = append(all, moneyMatter{Receipt: r, Since: r.ReceivedAt})
-	}
-	for _, o := range s.office.RefundsDue() {
-		m := moneyMatter{Order: o, Since: o.UpdatedAt}
-		for _, p := range o.Payments {
-			if p.State == sale.PaymentSucceeded {
-				m.Provider, m.Payment = p.Provider, p.ID
-			}
-		}
-		all = append(all, m)
-	}
-	slices.SortStableFunc(all, func(a, b moneyMatter) int { return a.Since.Compare(b.Since) })
-	return all
-}
-
-// attentionDoc is a payment fact that a person must decide about.
-type attentionDoc struct {
-	Kind       string        `json:"kind"` // "payment"
-	Seq        uint64        `json:"seq"`
-	Attention  string        `json:"attention"` // code: "amount_mismatch", "unknown_order", ...
-	Reason     string        `json:"reason"`    // a sentence
-	Provider   string        `json:"provider"`
-	Type       sale.FactKind `json:"type"`
-	EventID    string        `json:"eventId"` // the provider's id of its event
-	PaymentID  string        `json:"paymentId"`
-	OrderID    string        `json:"orderId"` // as the provider sent it
-	Amount     sale.Money    `json:"amount"`
-	Odd        string        `json:"odd,omitempty"` // the amount as sent, when it was no whole number
-	Expected   *sale.Money   `json:"expected,omitempty"`
-	ReceivedAt stamp         `json:"receivedAt"`
-}
-
-// refundDoc is an order whose money must go back.
-type refundDoc struct {
-	Kind      string     `json:"kind"` // "refund_due"
-	Reason    string     `json:"reason"`
-	Event     string     `json:"event"` // the id of ours
-	OrderID   uuid.UUID  `json:"orderId"`
-	Provider  string     `json:"provider"`
-	PaymentID string     `json:"paymentId"`
-	Amount    sale.Money `json:"amount"`
-	Since     stamp      `json:"since"`
-}
-
-const refundReason = "The money came when the seats had gone to somebody else. Return it the way it came."
-
-// deadDoc is a message that nobody took.
-type deadDoc struct {
-	Kind      string `json:"kind"` // "dead_message"
-	Reason    string `json:"reason"`
-	ID        string `json:"id"`
-	Topic     string `json:"topic"`
-	Key       string `json:"key"`
-	Sink      string `json:"sink"` // without user, password and query
-	Attempts  int    `json:"attempts"`
-	LastError string `json:"lastError"` // what the last attempt met
-	Since     stamp  `json:"since"`     // when it was made
-}
-
-const deadReason = "Nobody took this message. Mend its receiver and try it again, or give it up."
-
-// attentionDead bounds the dead messages on the list; /admin/outbox has them all.
-const attentionDead = 100
-
-func (s *Server) listAttention(c echo.Context, _ *sale.Key) error {
-	if err := askAll(c); err != nil {
-		return err
-	}
-	type dated struct {
-		since time.Time
-		doc   any
-	}
-	var all []dated
-	for _, m := range s.attention() {
-		if m.Receipt != nil {
-			all = append(all, dated{m.Since, receiptOf(m.Receipt)})
-			continue
-		}
-		all = append(all, dated{m.Since, refundDoc{
-			Kind: "refund_due", Reason: refundReason, Event: m.Order.Event, OrderID: m.Order.ID, Provider: m.Provider, PaymentID: m.Payment,
-			Amount: sale.Money{Amount: m.Order.Total, Currency: m.Order.Currency}, Since: stamp(m.Since),
-		}})
-	}
-	dead, err := s.office.Messages(outbox.Dead, 0, attentionDead)
-	if err != nil {
-		return err
-	}
-	for _, m := range dead {
-		all = append(all, dated{m.CreatedAt, deadDoc{
-			"dead_message", deadReason, m.ID, m.Topic, m.Key, outbox.Mask(m.Sink), m.Attempts, m.LastError, stamp(m.CreatedAt),
-		}})
-	}
-	slices.SortStableFunc(all, func(a, b dated) int { return a.since.Compare(b.since) })
-	var docs []any
-	for _, d := range all {
-		docs = append(docs, d.doc)
-	}
-	return write(c, http.StatusOK, pageOf(docs, ""))
-}
-
-func receiptOf(r *sale.Receipt) attentionDoc {
-	d := attentionDoc{
-		Kind: "payment", Seq: r.Seq, Attention: r.Attention, Reason: r.Reason, Provider: r.Fact.Provider, Type: r.Fact.Kind,
-		EventID: r.Fact.EventID, PaymentID: r.Fact.PaymentID, OrderID: r.Fact.Order,
-		Amount: sale.Money{Amount: r.Fact.Amount, Currency: r.Fact.Currency}, Odd: r.Fact.Odd, ReceivedAt: stamp(r.ReceivedAt),
-	}
-	if r.ExpectedIn != "" {
-		d.Expected = &sale.Money{Amount: r.Expected, Currency: r.ExpectedIn}
-	}
-	return d
 }
 
 type auditDoc struct {

@@ -9,7 +9,7 @@ func TestListsRefuseParametersTheyDoNotKnow(t *testing.T) {
 	h := newHouse(t)
 	h.lanes()
 	for list, known := range map[string]string{
-		"/api/v1/events": "limit, cursor", "/api/v1/admin/events": "limit, cursor", "/api/v1/admin/orders": "limit, cursor, event, query", "/api/v1/admin/attention": "limit, cursor",
+		"/api/v1/events": "limit, cursor", "/api/v1/admin/events": "limit, cursor", "/api/v1/admin/orders": "limit, cursor, event, query", "/api/v1/admin/attention": "limit, cursor, settled",
 		"/api/v1/admin/audit": "limit, cursor", "/api/v1/admin/outbox": "limit, cursor, state", "/api/v1/admin/keys": "limit, cursor", "/api/v1/lanes": "limit, cursor", "/api/v1/lanes/k/tasks": "limit, cursor",
 	} {
 		h.staff("GET", list+"?limit=5&cursor=", "").want(200)

@@ -53,6 +53,15 @@ func TestOpenAPIHasExactlyTheRoutes(t *testing.T) {
 	}
 }
 
+// A key that is there twice is an error of YAML, and whatever reads the file keeps
+// one of the two or none.
+func TestOpenAPINamesEachThingOnce(t *testing.T) {
+	var doc any // a yaml.Node would take it without a word
+	if err := yaml.Unmarshal(openAPI, &doc); err != nil {
+		t.Error(err)
+	}
+}
+
 // Every $ref points at something, and every component is used.
 func TestOpenAPIReferencesAreWhole(t *testing.T) {
 	var doc yaml.Node

@@ -12,54 +12,6 @@ import (
 	"foyer/sale"
 )
 
-// orderDoc is an order as its buyer, the shop and staff may see it.
-type orderDoc struct {
-	OrderID       uuid.UUID        `json:"orderId"`
-	EventID       string           `json:"eventId"`
-	Status        sale.OrderStatus `json:"status"`
-	Seats         []seatDoc        `json:"seats"`
-	Total         sale.Money       `json:"total"`
-	HoldExpiresAt stamp            `json:"holdExpiresAt"`
-	PayBy         *stamp           `json:"payBy,omitempty"` // while a payment runs
-	PaidAt        *stamp           `json:"paidAt,omitempty"`
-	Buyer         *sale.Buyer      `json:"buyer,omitempty"`
-	Tickets       []ticketDoc      `json:"tickets,omitempty"` // when PAID
-	CreatedAt     stamp            `json:"createdAt"`
-	ServerTime    stamp            `json:"serverTime"`
-}
-
-type seatDoc struct {
-	ID       string     `json:"id"`
-	Label    string     `json:"label"`
-	Category string     `json:"category"`
-	Price    sale.Money `json:"price"`
-}
-
-type ticketDoc struct {
-	TicketID uuid.UUID `json:"ticketId"`
-	Seat     seatDoc   `json:"seat"`
-	Code     string    `json:"code"`
-}
-
-func orderOf(v *sale.OrderView) *orderDoc {
-	d := &orderDoc{
-		OrderID: v.ID, EventID: v.Event, Status: v.Status, Total: sale.Money{Amount: v.Total, Currency: v.Currency},
-		HoldExpiresAt: stamp(v.HoldExpiresAt), PayBy: stampOf(v.PayBy), PaidAt: stampOf(v.PaidAt),
-		CreatedAt: stamp(v.CreatedAt), ServerTime: stamp(v.Now),
-	}
-	if v.Buyer != (sale.Buyer{}) {
-		d.Buyer = &v.Buyer
-	}
-	for i, seat := range v.Seats {
-		s := seatDoc{seat.ID, seat.Label, seat.Category, sale.Money{Amount: seat.Price, Currency: v.Currency}}
-		d.Seats = append(d.Seats, s)
-		if v.Status == sale.Paid && i < len(v.Codes) {
-			d.Tickets = append(d.Tickets, ticketDoc{seat.Ticket, s, v.Codes[i]})
-		}
-	}
-	return d
-}
-
 // wish is the body of POST holds. Its parts stay raw until they are judged, so
 // that a wrong shape is a refusal of the seats and not of the JSON.
 type wish struct {
@@ -174,19 +126,20 @@ func (s *Server) showOrder(c echo.Context) error {
 		case !k.Role.Includes(sale.RoleShop) && !k.Role.Includes(sale.RoleBoxOffice):
 			return errWrongRole
 		}
-		return s.answerOrder(c, s.office.AnyOrder)
+		return s.answerOrder(c, staffOrderOf, s.office.AnyOrder)
 	}
-	return s.answerOrder(c, func(o uuid.UUID) (*sale.OrderView, error) { return s.office.Order(s.buyer(c), o) })
+	return s.answerOrder(c, orderOf, func(o uuid.UUID) (*sale.OrderView, error) { return s.office.Order(s.buyer(c), o) })
 }
 
 func (s *Server) cancel(c echo.Context) error {
 	if err := readNothing(c); err != nil {
 		return err
 	}
-	return s.answerOrder(c, func(o uuid.UUID) (*sale.OrderView, error) { return s.office.Cancel(s.buyer(c), o) })
+	return s.answerOrder(c, orderOf, func(o uuid.UUID) (*sale.OrderView, error) { return s.office.Cancel(s.buyer(c), o) })
 }
 
-func (s *Server) answerOrder(c echo.Context, act func(uuid.UUID) (*sale.OrderView, error)) error {
+// answerOrder answers with what became of the order in the path, as one may see it.
+func (s *Server) answerOrder(c echo.Context, see func(*sale.OrderView) *orderDoc, act func(uuid.UUID) (*sale.OrderView, error)) error {
 	o, err := orderID(c)
 	if err != nil {
 		return err
@@ -195,7 +148,7 @@ func (s *Server) answerOrder(c echo.Context, act func(uuid.UUID) (*sale.OrderVie
 	if err != nil {
 		return err
 	}
-	return write(c, http.StatusOK, orderOf(v))
+	return write(c, http.StatusOK, see(v))
 }
 
 func (s *Server) release(c echo.Context) error {

@@ -163,8 +163,7 @@ func (s *Server) deadForm(c echo.Context, by *sale.Key) error {
 	act, how := s.office.RetryDead, "retryall"
 	if c.FormValue("act") == "drop" {
 		if c.FormValue("sure") == "" {
-			p := s.problem(sayBad("Tick the box first. No message was given up."))
-			return s.showAdmin(c, &p, firstForm())
+			return s.showAdmin(c, by, adminTry{trouble: sayBad("Tick the box first. No message was given up."), form: firstForm()})
 		}
 		act, how = s.office.DropDead, "dropall"
 	}

@@ -174,7 +174,7 @@ func TestDeadMessageNeedsAttention(t *testing.T) {
 	h.many(150)
 	a := h.staff("GET", "/api/v1/admin/attention", "").want(200)
 	for path, want := range map[string]any{
-		"items.0.kind": "dead_message", "items.0.id": id, "items.0.topic": "order.paid", "items.0.attempts": 7.0, "items.0.lastError": "500 Internal Server Error",
+		"items.0.kind": "dead_message", "items.0.id": "message-" + id, "items.0.messageId": id, "items.0.topic": "order.paid", "items.0.attempts": 7.0, "items.0.lastError": "500 Internal Server Error",
 		"items.0.sink": "https://shop.example/hook?...", "items.0.since": "2026-12-01T19:00:00.000Z", "items.0.reason": deadReason, "next": nil,
 	} {
 		if got := a.field(path); got != want {

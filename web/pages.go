@@ -46,19 +46,20 @@ var errNoPage = &sale.Refusal{Code: "no_such_route", Detail: "There is no page a
 type page struct {
 	Title  string
 	Narrow bool
+	Locale locale // of the amounts
 	Script string // name of its script, or ""
 	Reload int    // seconds after which a browser without scripts loads again; 0 is never
 }
 
 // views are all templates, parsed at start. Each page is a file in static/pages.
 var views = template.Must(template.New("").Funcs(template.FuncMap{
-	"asset":  assetPath,
-	"money":  formatMoney,
-	"phase":  phaseWord,
-	"count":  count,
-	"mask":   outbox.Mask,
-	"why":    func(w string) string { return whyWords[w] },
-	"refund": func() string { return refundReason },
+	"asset": assetPath,
+	"money": formatMoney,
+	"sum":   moneyOf,
+	"phase": phaseWord,
+	"count": count,
+	"mask":  outbox.Mask,
+	"why":   func(w string) string { return whyWords[w] },
 	"json": func(v any) (string, error) {
 		b, err := json.Marshal(v)
 		return string(b), err
@@ -92,7 +93,7 @@ func (s *Server) renderTo(c echo.Context, status int, name string, data any, for
 	pageHeaders(h, formAction)
 	h.Set("Cache-Control", "no-store")
 	body := b.Bytes()
-	h.Add("Vary", "Accept-Encoding")
+	h.Add("Vary", "Accept-Encoding, Accept-Language") // the latter for amounts
 	if len(body) > 4<<10 && takesGzip(c.Request()) {
 		h.Set("Content-Encoding", "gzip")
 		body = squeeze(body)
@@ -128,6 +129,14 @@ func (s *Server) errorPage(c echo.Context, p problem) error {
 		v.Title, v.Next, v.NextWord = "One moment, please", c.Request().URL.Path, "Try again"
 		if c.Request().Method == http.MethodGet {
 			v.Reload = max(3, wholeSeconds(p.RetryAfter))
+		}
+	}
+	if staff := c.Path(); strings.HasPrefix(staff, "/admin") || strings.HasPrefix(staff, "/door") {
+		if v.Next == "/" {
+			v.Next, v.NextWord = "/admin", "To the box office"
+		}
+		if p.Code == "no_such_order" {
+			v.Detail = "The order may be of another house, or it came to nothing long ago and was forgotten."
 		}
 	}
 	if id := param(c, "event"); id != "" && p.Code != "no_such_event" && v.Next == "/" && strings.HasPrefix(c.Path(), "/events/") {

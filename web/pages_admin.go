@@ -3,6 +3,7 @@ package web
 import (
 	"errors"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -18,93 +19,51 @@ import (
 const planFormPath = "/admin/events/:event/plan"
 
 func (s *Server) adminPages(e *echo.Echo) {
+	get := func(path string, role sale.Role, h staffHandler) {
+		e.GET(path, s.desk(role, h))
+		e.HEAD(path, s.desk(role, h))
+	}
+	post := func(path string, role sale.Role, h staffHandler) { e.POST(path, s.desk(role, h)) }
+	const admin, box, door = sale.RoleAdmin, sale.RoleBoxOffice, sale.RoleDoor
 	e.GET("/admin", s.adminPage)
 	e.HEAD("/admin", s.adminPage)
 	e.POST("/admin/login", s.loginForm)
 	e.POST("/admin/logout", s.logoutForm)
-	e.POST("/admin/events", s.staffForm(s.createForm))
-	e.POST("/admin/outbox", s.staffForm(s.deadForm))
-	e.POST("/admin/outbox/:message", s.staffForm(s.messageForm))
-	e.GET("/admin/events/:event", s.adminEventPage)
-	e.POST("/admin/events/:event/say", s.staffForm(s.sayForm))
-	e.POST("/admin/events/:event/pace", s.staffForm(s.paceForm))
-	e.POST("/admin/events/:event/prices", s.staffForm(s.pricesForm))
-	e.POST(planFormPath, s.staffForm(s.planForm))
-}
-
-// staff tells which admin is logged in.
-func (s *Server) staff(c echo.Context) (*sale.Key, bool) {
-	k, err := s.staffSession(c)
-	return k, err == nil && k.Role.Includes(sale.RoleAdmin)
-}
-
-// staffForm lets an admin's form through; anybody else gets the login.
-func (s *Server) staffForm(h staffHandler) echo.HandlerFunc {
-	return func(c echo.Context) error {
-		k, ok := s.staff(c)
-		if !ok {
-			return seeOther(c, "/admin")
-		}
-		return h(c, k)
-	}
-}
-
-func (s *Server) loginForm(c echo.Context) error {
-	k, err := s.authenticate(c, strings.TrimSpace(c.FormValue("key")))
-	if err == nil && k.Role.Includes(sale.RoleAdmin) {
-		s.login(c, k)
-		return seeOther(c, "/admin")
-	}
-	if p := s.problem(err); p.Code == "too_many_requests" {
-		c.Response().Header().Set(echo.HeaderRetryAfter, strconv.Itoa(wholeSeconds(p.RetryAfter)))
-		return s.loginPage(c, p.Status, p.Detail)
-	}
-	return s.loginPage(c, http.StatusForbidden, "That key is not right.")
-}
-
-func (s *Server) loginPage(c echo.Context, status int, trouble string) error {
-	return s.render(c, status, "login", struct {
-		page
-		Trouble string
-	}{page{Title: "Staff – Foyer", Narrow: true}, trouble})
-}
-
-func (s *Server) logoutForm(c echo.Context) error {
-	s.logout(c)
-	return seeOther(c, "/admin")
-}
-
-// staffPage is what the frame of every staff page needs.
-type staffPage struct {
-	page
-	Crumb   string
-	Done    string
-	Trouble *problem
-}
-
-// done are the sentences that may be shown after a form, by the word that the
-// address carries; the address cannot make us say anything else.
-var done = map[string]string{
-	"made": "The event was made. Next: give it a plan.", "open": "The sale is open.", "pause": "The line is paused.",
-	"resume": "The line goes on.", "announce": "The message was changed.", "close": "The sale is closed.",
-	"pace": "The pace was set.", "prices": "The prices were set.", "plan": "The plan is in use.",
-	"retry": "The message is tried again.", "drop": "The message was given up.",
-	"retryall": "The messages are tried again.", "dropall": "The messages were given up.",
+	post("/admin/events", admin, s.createForm)
+	post("/admin/outbox", admin, s.deadForm)
+	post("/admin/outbox/:message", admin, s.messageForm)
+	post("/admin/attention/:matter", admin, s.matterForm)
+	get("/admin/events/:event", admin, s.adminEventPage)
+	post("/admin/events/:event/say", admin, s.sayForm)
+	post("/admin/events/:event/pace", admin, s.paceForm)
+	post("/admin/events/:event/prices", admin, s.pricesForm)
+	post(planFormPath, admin, s.planForm)
+	get("/admin/events/:event/report", admin, s.reportPage)
+	get("/admin/events/:event/forget", admin, s.forgetPage)
+	post("/admin/events/:event/forget", admin, s.forgetForm)
+	get("/admin/events/:event/house", box, s.keptPage)
+	post("/admin/events/:event/house", box, s.keptForm)
+	get("/admin/events/:event/door", box, s.sellPage)
+	post("/admin/events/:event/door", box, s.sellForm)
+	get("/admin/events/:event/door/:order", box, s.soldPage)
+	get("/admin/events/:event/shift", box, s.shiftPage)
+	get("/admin/orders", box, s.ordersPage)
+	get("/admin/orders/:order", box, s.staffOrderPage)
+	get("/admin/orders/:order/refund", box, s.refundPage)
+	post("/admin/orders/:order/refund", box, s.refundForm)
+	post("/admin/orders/:order/resend", box, s.resendForm)
+	post("/admin/orders/:order/complete", box, s.completeForm)
+	get("/admin/orders/:order/tickets", box, s.ticketsPage)
+	get("/door", door, s.doorPage)
+	get("/door/:event", door, s.checkInPage)
+	post("/door/:event", door, s.checkInForm)
 }
 
 type liveRow struct {
 	ID, Name string
 	Phase    sale.Phase
 	Live     sale.Live
-	Sign     string
-	Digits   int
-}
-
-func (s *Server) adminPage(c echo.Context) error {
-	if _, ok := s.staff(c); !ok {
-		return s.loginPage(c, http.StatusOK, "")
-	}
-	return s.showAdmin(c, nil, firstForm())
+	Money    moneyStyle
 }
 
 // firstForm is what the form of a new event suggests.
@@ -116,11 +75,20 @@ func firstForm() eventForm {
 	}
 }
 
-func (s *Server) showAdmin(c echo.Context, trouble *problem, form eventForm) error {
+// adminTry is a form of the first page that did not come through.
+type adminTry struct {
+	trouble error
+	form    eventForm
+	matter  matterTry
+}
+
+func (s *Server) showAdmin(c echo.Context, by *sale.Key, try adminTry) error {
 	v := struct {
 		staffPage
 		Events    []liveRow
-		Attention []moneyMatter
+		Attention []matterView
+		Settled   string // what became of the last of them
+		Query     string
 		Dead      []outbox.Message
 		Lanes     []outbox.LaneTrouble
 		Audit     []sale.Entry
@@ -128,33 +96,31 @@ func (s *Server) showAdmin(c echo.Context, trouble *problem, form eventForm) err
 		Version   string
 		Findings  []sale.Finding
 		Unwell    error // why nothing can be written
-	}{Form: form, Version: s.conf.Version, Findings: s.conf.Findings, Unwell: s.conf.Ready()}
-	v.page = page{Title: "Box office – Foyer", Script: "admin.js"}
-	if trouble != nil {
-		trouble.Detail = labels.Replace(trouble.Detail)
+	}{staffPage: staffFrame(c, by, "Box office – Foyer"), Form: try.form, Version: s.conf.Version, Findings: s.conf.Findings, Unwell: s.conf.Ready()}
+	v.Script = "admin.js"
+	status, err := v.fail(s, try.trouble)
+	if err != nil {
+		return err
 	}
-	v.Trouble = trouble
-	v.Done = done[c.QueryParam("done")]
+	v.Settled = settled[c.QueryParam("settled")]
 	v.Form.Buyers = []string{"none", "optional", "required"}
 	for _, e := range s.office.Events() {
 		live, err := s.office.Live(e.ID)
 		if err != nil {
 			continue // removed in between
 		}
-		v.Events = append(v.Events, liveRow{e.ID, e.Name, live.Status.Phase, live, moneySign(e.Currency), moneyDigits(e.Currency)})
+		v.Events = append(v.Events, liveRow{e.ID, e.Name, live.Status.Phase, live, styleOf(e.Currency, v.Locale)})
 	}
-	v.Attention = s.attention()
+	v.Attention = s.matters(try.matter, v.Locale)
+	if v.Trouble != nil && slices.ContainsFunc(v.Attention, func(m matterView) bool { return m.Trouble != nil }) {
+		v.Trouble = nil // it stands with the matter
+	}
 	v.Lanes = s.office.Troubles(20)
-	var err error
 	if v.Dead, err = s.office.Messages(outbox.Dead, 0, 20); err != nil {
 		return err
 	}
 	if v.Audit, err = s.office.Audit(0, 20); err != nil {
 		return err
-	}
-	status := http.StatusOK
-	if trouble != nil {
-		status = trouble.Status
 	}
 	return s.render(c, status, "admin", v)
 }
@@ -166,11 +132,7 @@ func (s *Server) createForm(c echo.Context, by *sale.Key) error {
 		_, err = s.office.CreateEvent(actor(by), settings)
 	}
 	if err != nil {
-		p := s.problem(err)
-		if p.Code == "internal" {
-			return err
-		}
-		return s.showAdmin(c, &p, f)
+		return s.showAdmin(c, by, adminTry{trouble: err, form: f})
 	}
 	return seeOther(c, "/admin/events/"+settings.ID+"?done=made")
 }
@@ -182,10 +144,7 @@ type planCheck struct {
 	Doc     string // the plan in Foyer's own form, for the form that sets it
 }
 
-func (s *Server) adminEventPage(c echo.Context) error {
-	if _, ok := s.staff(c); !ok {
-		return s.loginPage(c, http.StatusOK, "")
-	}
+func (s *Server) adminEventPage(c echo.Context, _ *sale.Key) error {
 	return s.showAdminEvent(c, nil, nil)
 }
 
@@ -204,15 +163,14 @@ func (s *Server) showAdminEvent(c echo.Context, trouble error, check *planCheck)
 		Phase                 sale.Phase
 		Live                  sale.Live
 		Starts, Opens, Prices string
-		Sign                  string
-		Digits                int
+		Money                 moneyStyle
 		Check                 *planCheck
 	}{
 		Event: e, Phase: phase, Live: live, Starts: zoned(e.StartsAt, e.TimeZone), Opens: zoned(e.OpensAt, e.TimeZone),
-		Prices: writePrices(e.Prices, e.Currency), Sign: moneySign(e.Currency), Digits: moneyDigits(e.Currency), Check: check,
+		Prices: writePrices(e.Prices, e.Currency), Check: check,
 	}
-	v.page = page{Title: e.Name + " – box office", Script: "admin.js"}
-	v.Crumb = e.Name
+	v.page, v.Role = page{Title: e.Name + " – box office", Script: "admin.js", Locale: localeOf(c.Request())}, sale.RoleAdmin
+	v.Money = styleOf(e.Currency, v.Locale)
 	status := http.StatusOK
 	if trouble != nil {
 		p := s.problem(trouble)

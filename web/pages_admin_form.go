@@ -119,8 +119,7 @@ func readPrices(text, currency string) (map[string]int64, error) {
 func writePrices(prices map[string]int64, currency string) string {
 	var b strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(prices)) {
-		amount := strings.TrimPrefix(formatMoney(prices[name], currency), moneySign(currency))
-		b.WriteString(name + " = " + strings.ReplaceAll(amount, ",", "") + "\n")
+		b.WriteString(name + " = " + sale.Decimal(prices[name], currency) + "\n")
 	}
 	return b.String()
 }

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"context"
 	"os"
 	"strings"
 	"testing"
@@ -54,4 +55,51 @@ func TestBrowserFindsNoBarrier(t *testing.T) {
 	look("the staff's door")
 	run(ctx, t, chromedp.Navigate(g.url+"/nowhere"), see("document.readyState == 'complete'"))
 	look("a page that is not there")
+}
+
+// TestBrowserFindsNoBarrierForStaff is the same for the pages of staff, light and
+// dark, on a small phone, which none of them may outgrow.
+func TestBrowserFindsNoBarrierForStaff(t *testing.T) {
+	file := os.Getenv("FOYER_AXE")
+	if file == "" {
+		leaveOut(t, "FOYER_AXE does not name axe.min.js")
+	}
+	axe, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, scheme := range []string{"light", "dark"} {
+		t.Run(scheme, func(t *testing.T) {
+			ctx := chrome(t)
+			g := newStage(t)
+			pages := g.evening()
+			run(ctx, t, on(360, 740), inColors(scheme))
+			for _, who := range []struct {
+				key   string
+				pages []staffPageAt
+			}{{g.key("boxoffice"), []staffPageAt{{"counter", "/admin"}, {"not for clerks", "/admin/events/gala"}}}, {adminKey, pages}} {
+				run(ctx, t, chromedp.Navigate(g.url+"/admin/orders"), see("document.title == 'Staff – Foyer'"), chromedp.SendKeys("input[name=key]", who.key),
+					chromedp.Click("section button"), see("document.title == 'Orders – box office'"))
+				for _, p := range who.pages {
+					lookAt(ctx, t, g.url, p, string(axe))
+				}
+				run(ctx, t, chromedp.Navigate(g.url+"/admin"), js(`document.querySelector('form[action$=logout] button').click()`), see("document.title == 'Staff – Foyer'"))
+			}
+		})
+	}
+}
+
+func lookAt(ctx context.Context, t *testing.T, url string, p staffPageAt, axe string) {
+	t.Helper()
+	run(ctx, t, chromedp.Navigate(url+p.path), see("document.readyState == 'complete'"), js(axe), js(`document.querySelectorAll('details').forEach(d => { d.open = true })`))
+	broken, err := chromedp.Run(ctx, chromedp.Evaluate[[]string](axeRules, chromedp.EvalAwaitPromise))
+	if err != nil {
+		t.Fatalf("%s: %v", p.name, err)
+	}
+	if len(broken) > 0 {
+		t.Errorf("%s:\n%s", p.name, strings.Join(broken, "\n"))
+	}
+	if wide := ask[float64](ctx, t, "document.documentElement.scrollWidth - innerWidth"); wide > 0 {
+		t.Errorf("%s is %v pixels wider than a phone", p.name, wide)
+	}
 }

@@ -32,6 +32,10 @@ type orderData struct {
 	Elsewhere string // where to pay when there is no way on this page
 	Continue  string // the provider's page of a running payment
 	Tickets   []ticketView
+	Back      backView // what goes back to the buyer
+	Stray     []string // a sentence for each sum that did not fit
+	GaveWay   bool     // to the buyer's order Older, when that is known
+	Older     string
 	Trouble   *problem
 	Created   string
 }
@@ -70,7 +74,9 @@ func (s *Server) payForm(c echo.Context) error {
 		return err
 	}
 	b := sale.Buyer{Name: strings.TrimSpace(c.FormValue("name")), Email: strings.TrimSpace(c.FormValue("email"))}
-	started, err := s.office.Pay(c.Request().Context(), visitor, o.ID, c.FormValue("provider"), b)
+	started, err := s.office.Pay(c.Request().Context(), sale.PayRequest{
+		Visitor: visitor, Order: o.ID, Provider: c.FormValue("provider"), Buyer: b, Back: s.orderAddress(c, o.ID),
+	})
 	if err == nil {
 		if started.RedirectURL == "" { // nothing to pay
 			return seeOther(c, "/orders/"+o.ID.String())
@@ -120,10 +126,11 @@ func (s *Server) showOrderPage(c echo.Context, o *sale.OrderView, trouble *probl
 		return err
 	}
 	v := &orderData{
-		page:  page{Title: orderTitle(o.Status) + " – " + e.Name, Script: "order.js"},
+		page:  page{Title: orderTitle(o.Status) + " – " + e.Name, Script: "order.js", Locale: localeOf(c.Request())},
 		Order: o, Event: e, Starts: zoned(e.StartsAt, e.TimeZone), Trouble: trouble, Buyer: b,
 		Asks: e.Rules.Buyer != "none", Must: e.Rules.Buyer == "required", Created: zoned(&o.CreatedAt, e.TimeZone),
 	}
+	v.Back, v.Stray = backOf(o, e.TimeZone, v.Locale), strayLines(s.office.Stray(o.ID), e.TimeZone, v.Locale)
 	switch o.Status {
 	case sale.Pending:
 		v.timeLeft(o.HoldExpiresAt)
@@ -139,8 +146,10 @@ func (s *Server) showOrderPage(c echo.Context, o *sale.OrderView, trouble *probl
 		}
 	case sale.Expired:
 		v.Late = slices.ContainsFunc(o.Payments, func(p sale.Payment) bool { return p.State == sale.PaymentStarted })
+	case sale.Cancelled:
+		v.Older, v.GaveWay = o.GaveWay()
 	case sale.Paid:
-		if err := v.tickets(o); err != nil {
+		if v.Tickets, err = ticketsOf(o, v.Locale); err != nil {
 			return err
 		}
 	}
@@ -178,20 +187,24 @@ func (v *orderData) pays(e *sale.Event) {
 	}
 }
 
-func (v *orderData) tickets(o *sale.OrderView) error {
+// ticketsOf are the tickets of an order that are good at the door.
+func ticketsOf(o *sale.OrderView, in locale) (list []ticketView, err error) {
 	for i, seat := range o.Seats {
-		t := ticketView{Seat: seat.Label, Category: seat.Category, Price: formatMoney(seat.Price, o.Currency)}
+		if !o.Valid(i) {
+			continue
+		}
+		t := ticketView{Seat: seat.Label, Category: seat.Category, Price: formatMoney(seat.Price, o.Currency, in)}
 		if i < len(o.Codes) && o.Codes[i] != "" {
 			t.Code = o.Codes[i]
 			svg, err := tickets.QR(t.Code)
 			if err != nil {
-				return err
+				return nil, err
 			}
 			t.QR = template.HTML(svg) // made of digits by our own code
 		}
-		v.Tickets = append(v.Tickets, t)
+		list = append(list, t)
 	}
-	return nil
+	return list, nil
 }
 
 // webAddress lets http, https and our own paths through.

@@ -26,8 +26,7 @@ type seatsData struct {
 	Place    sale.PlaceView
 	Left     string // of the turn
 	LeftFor  int64  // milliseconds
-	Sign     string // how money is written
-	Digits   int
+	Money    moneyStyle
 	Prices   map[string]int64
 	Kinds    []kindView
 	Counts   seats.Counts
@@ -77,7 +76,7 @@ type seatView struct {
 
 // stateWords are the states in words, as they stand under a seat's number.
 var stateWords = map[seats.State]string{
-	seats.Available: "free", seats.Held: "held", seats.Sold: "sold", seats.OffSale: "not on sale", mine: "yours",
+	seats.Available: "free", seats.Held: "held", seats.Sold: "sold", seats.OffSale: "not on sale", mine: "yours", kept: "kept",
 }
 
 func (s *Server) seatsPage(c echo.Context) error {
@@ -129,7 +128,7 @@ func (s *Server) showHouse(c echo.Context, trouble error, chosen []string) error
 	if err != nil {
 		return err
 	}
-	v := &seatsData{page: page{Title: "Choose seats – " + e.Name}, Event: e}
+	v := &seatsData{page: page{Title: "Choose seats – " + e.Name, Locale: localeOf(c.Request())}, Event: e}
 	visitor, known := s.visitor(c)
 	if known {
 		if v.Place, err = s.office.Poll(e.ID, visitor); err != nil {
@@ -198,7 +197,7 @@ func (v *seatsData) turn(s *Server, visitor uuid.UUID) {
 // house fills in the seats: all in numbers, one part as a list.
 func (v *seatsData) house(plan *seats.Plan, house sale.SeatsView, chosen []string, part string) {
 	e := v.Event
-	v.Sign, v.Digits, v.Prices, v.Counts = moneySign(e.Currency), moneyDigits(e.Currency), e.Prices, house.Counts
+	v.Money, v.Prices, v.Counts = styleOf(e.Currency, v.Locale), e.Prices, house.Counts
 	v.Version = plan.Version()
 	v.PlanPath = api + "/events/" + e.ID + "/plan?v=" + v.Version
 	for n := range e.Rules.MaxSeatsPerOrder {
@@ -213,12 +212,13 @@ func (v *seatsData) house(plan *seats.Plan, house sale.SeatsView, chosen []strin
 		v.Wheels = v.Wheels || seat.Accessible
 		v.Along = v.Along || seat.Companion
 	}
+	prices := pricesOf(e, v.Locale)
 	for _, k := range plan.Categories {
-		if price, ok := e.Prices[k.Name]; ok {
-			v.Kinds = append(v.Kinds, kindView{k.Name, k.Color, formatMoney(price, e.Currency), free[k.Name]})
+		if _, ok := e.Prices[k.Name]; ok {
+			v.Kinds = append(v.Kinds, kindView{k.Name, k.Color, prices[k.Name], free[k.Name]})
 		}
 	}
-	l := lister{plan: plan, states: house.States, chosen: chosen, mine: v.Mine, event: e}
+	l := lister{plan: plan, states: house.States, chosen: chosen, mine: v.Mine, event: e, prices: prices, path: "/events/" + e.ID + "/seats?"}
 	v.Zones, v.Parts = l.list(part)
 }
 
@@ -228,6 +228,17 @@ type lister struct {
 	states       []seats.State
 	chosen, mine []string
 	event        *sale.Event
+	prices       map[string]string // of the categories, as they are shown
+	path         string            // of a page that shows a part, up to its parameters
+}
+
+// pricesOf are the prices of an event by category, as they are shown.
+func pricesOf(e *sale.Event, in locale) map[string]string {
+	shown := map[string]string{}
+	for category, price := range e.Prices {
+		shown[category] = formatMoney(price, e.Currency, in)
+	}
+	return shown
 }
 
 // list gives the zones of one part, and the parts when there are several.
@@ -262,7 +273,7 @@ func (l *lister) list(part string) (zones []zoneView, parts []partView) {
 			if ch.from > 0 || ch.to < len(zone.Rows) {
 				name += ", rows " + zone.Rows[ch.from].Name + " to " + zone.Rows[ch.to-1].Name
 			}
-			parts = append(parts, partView{name, "/events/" + l.event.ID + "/seats?part=" + strconv.Itoa(n) + "#list", n == want})
+			parts = append(parts, partView{name, l.path + "part=" + strconv.Itoa(n) + "#list", n == want})
 			if n != want {
 				continue
 			}
@@ -295,9 +306,9 @@ func (l *lister) seat(i int, row string) seatView {
 	if slices.Contains(l.mine, seat.ID) {
 		state = mine
 	}
-	price := formatMoney(l.event.Prices[seat.Category], l.event.Currency)
+	price := l.prices[seat.Category]
 	v := seatView{ID: seat.ID, Number: seat.Number, State: string(state), Word: stateWords[state]}
-	v.Off = state != seats.Available && state != mine
+	v.Off = state != seats.Available && state != mine && state != kept
 	v.Checked = !v.Off && slices.Contains(l.chosen, seat.ID)
 	v.Label = "Row " + row + ", seat " + seat.Number
 	if seat.Companion {
@@ -311,8 +322,11 @@ func (l *lister) seat(i int, row string) seatView {
 		v.Label += ", companion seat"
 	}
 	v.Label += ", " + seat.Category
-	if state == seats.Available {
+	switch state {
+	case seats.Available:
 		v.Word = price
+	case kept:
+		v.Word = price + " kept"
 	}
 	if state != seats.OffSale {
 		v.Label += ", " + price

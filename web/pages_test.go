@@ -24,8 +24,9 @@ import (
 // browser is a person's browser without scripts: it keeps cookies, says that it
 // wants pages, and looks at every page it gets.
 type browser struct {
-	h   *house
-	jar map[string]string
+	h        *house
+	jar      map[string]string
+	language string // "" asks for none
 }
 
 func (h *house) browser() *browser { return &browser{h: h, jar: map[string]string{}} }
@@ -37,6 +38,9 @@ func (b *browser) send(method, path, kind string, body io.Reader) *answer {
 	if method == http.MethodPost {
 		req.Header.Set("Content-Type", kind)
 		req.Header.Set("Sec-Fetch-Site", "same-origin")
+	}
+	if b.language != "" {
+		req.Header.Set("Accept-Language", b.language)
 	}
 	for name, value := range b.jar {
 		req.AddCookie(&http.Cookie{Name: name, Value: value})
@@ -534,7 +538,7 @@ func TestStaffByForms(t *testing.T) {
 	b.get("/admin").want(200).says("Log in").silent("New event")
 	b.post("/admin/events", "id", "x").want(303) // to the login
 	b.post("/admin/login", "key", "nonsense").want(403).says("That key is not right.")
-	b.post("/admin/login", "key", h.key("door")).want(403).says("That key is not right.")
+	b.post("/admin/login", "key", h.key("shop")).want(403).says("This key is for the venue’s shop")
 	b.follow(b.post("/admin/login", "key", adminKey)).says("No event yet", "New event", "Nothing. All money")
 
 	form := []string{"id", "gala", "name", "Gala", "venue", "Town Hall", "timeZone", "Europe/Berlin", "startsAt", "2027-03-01T20:00", "opensAt", "2026-12-24T10:00",
@@ -619,7 +623,7 @@ func TestMoneyThatMustGoBackIsShownToStaff(t *testing.T) {
 	if _, err := h.office.Receive(sale.Fact{Provider: "demo", EventID: "e2", Kind: sale.FactSucceeded, PaymentID: "dp_8", Order: "none", Amount: 1, Currency: "EUR"}); err != nil {
 		t.Fatal(err)
 	}
-	b.get("/admin").want(200).says("Needs attention (2)", late, "<small>gala</small>", "€42.50", "refund_due · demo dp_7", "2026-12-01 20:00:00", "dp_8").silent("Nothing. All money")
+	b.get("/admin").want(200).says("Needs attention (2)", late, "Order for Gala", "€42.50", "The provider is being asked", "demo dp_7", "Tue 1 December 2026, 20:00 (UTC time)", "Money for an unknown order", "dp_8").silent("Nothing. All money")
 	a := h.staff("GET", "/api/v1/admin/attention", "").want(200)
 	for path, want := range map[string]any{
 		"items.0.kind": "refund_due", "items.0.orderId": late, "items.0.event": "gala", "items.0.amount.amount": 4250.0, "items.0.provider": "demo",
@@ -641,7 +645,7 @@ func TestMoneyForPeople(t *testing.T) {
 		{123456789, "USD", "$1,234,567.89"}, {100, "CHF", "CHF\u00a01.00"}, {-4250, "EUR", "−€42.50"}, {99900, "GBP", "£999.00"}, {100000, "GBP", "£1,000.00"},
 		{-1 << 63, "JPY", "−¥9,223,372,036,854,775,808"}, {100, "XXX", "XXX\u00a01.00"},
 	} {
-		if got := formatMoney(c.minor, c.currency); got != c.want {
+		if got := formatMoney(c.minor, c.currency, locale{}); got != c.want {
 			t.Errorf("formatMoney(%d, %s) = %q, want %q", c.minor, c.currency, got, c.want)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/labstack/echo/v4"
 
 	"foyer/sale"
@@ -34,7 +35,9 @@ func (s *Server) pay(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	p, err := s.office.Pay(c.Request().Context(), s.buyer(c), o, body.Provider, sale.Buyer{Name: body.Name, Email: body.Email})
+	p, err := s.office.Pay(c.Request().Context(), sale.PayRequest{
+		Visitor: s.buyer(c), Order: o, Provider: body.Provider, Buyer: sale.Buyer{Name: body.Name, Email: body.Email}, Back: s.orderAddress(c, o),
+	})
 	if err != nil {
 		return err
 	}
@@ -51,6 +54,11 @@ func (s *Server) pay(c echo.Context) error {
 		doc.RedirectURL = &url
 	}
 	return write(c, http.StatusOK, doc)
+}
+
+// orderAddress is where a provider sends a buyer who has paid.
+func (s *Server) orderAddress(c echo.Context, order uuid.UUID) string {
+	return s.base(c.Request()) + "/orders/" + order.String()
 }
 
 // base is how the client reaches Foyer, without a slash at the end.
@@ -89,7 +97,7 @@ func (s *Server) confirm(c echo.Context, by *sale.Key) error {
 	if err != nil {
 		return err
 	}
-	return write(c, http.StatusOK, orderOf(v))
+	return write(c, http.StatusOK, staffOrderOf(v))
 }
 
 // idempotencyKey reads the header as draft-ietf-httpapi-idempotency-key-header

@@ -12,7 +12,7 @@ func TestAnEveningFromTheDoorToTheTicket(t *testing.T) {
 	h.event("gala")
 	visitor, token := h.ready("gala")
 	a := h.do("POST", "/api/v1/events/gala/holds", `{"best":{"count":2,"category":"Stalls"}}`, "X-Entry-Token", token).want(201)
-	if got := a.fields(); got != "createdAt eventId holdExpiresAt orderId seats serverTime status total" {
+	if got := a.fields(); got != "createdAt eventId history holdExpiresAt orderId seats serverTime status total" {
 		t.Errorf("got fields %s", got)
 	}
 	order := a.text("orderId")

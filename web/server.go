@@ -91,6 +91,7 @@ type Server struct {
 	shells     sync.Map        // event id -> *shell, the last waiting page of each
 	extra      map[string]bool // route patterns of Config.Extra
 	streams    streams
+	entries    entries
 	done       chan struct{} // closed when streams must end
 	endOnce    sync.Once
 }
@@ -194,6 +195,7 @@ func (s *Server) routes() []route {
 	)
 	admin := func(h staffHandler) echo.HandlerFunc { return s.as(sale.RoleAdmin, h) }
 	box := func(h staffHandler) echo.HandlerFunc { return s.as(sale.RoleBoxOffice, h) }
+	door := func(h staffHandler) echo.HandlerFunc { return s.as(sale.RoleDoor, h) }
 	shop := func(h staffHandler) echo.HandlerFunc { return s.as(sale.RoleShop, h) }
 	return []route{
 		{"POST", api + "/visitors", s.createVisitor},
@@ -238,8 +240,24 @@ func (s *Server) routes() []route {
 		{"PATCH", edit + "/pace", admin(s.setPace)},
 		{"GET", edit + "/live", admin(s.streamLive)},
 		{"POST", edit + "/revoke", admin(s.revoke)},
+		{"GET", edit + "/seats", box(s.staffSeats)},
+		{"POST", edit + "/seats", box(s.blockSeats)},
+		{"POST", edit + "/sell", box(s.sell)},
+		{"POST", edit + "/checkin", door(s.checkIn)},
+		{"GET", edit + "/tickets", door(s.listTickets)},
+		{"POST", edit + "/forget", admin(s.forget)},
+		{"GET", edit + "/report.json", admin(s.showReport)},
+		{"GET", edit + "/report.csv", admin(s.sendReport)},
+		{"GET", edit + "/orders.csv", admin(s.sendOrders)},
 		{"GET", staff + "/orders", box(s.listOrders)},
+		{"GET", staff + "/orders/:order", box(s.staffOrder)},
+		{"POST", staff + "/orders/:order/refund", box(s.refund)},
+		{"POST", staff + "/orders/:order/resend", box(s.resend)},
+		{"POST", staff + "/orders/:order/complete", box(s.complete)},
 		{"GET", staff + "/attention", admin(s.listAttention)},
+		{"POST", staff + "/attention/:matter/complete", admin(s.settle(sale.HowComplete))},
+		{"POST", staff + "/attention/:matter/refund", admin(s.settle(sale.HowRefund))},
+		{"POST", staff + "/attention/:matter/dismiss", admin(s.settle(sale.HowDismiss))},
 		{"GET", staff + "/audit", admin(s.listAudit)},
 		{"GET", staff + "/outbox", admin(s.listMessages)},
 		{"POST", staff + "/outbox/retry", admin(s.retryDead)},

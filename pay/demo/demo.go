@@ -51,7 +51,8 @@ type Provider struct {
 	wg     sync.WaitGroup
 
 	mu      sync.Mutex
-	pending map[string]bool // payments whose late event is still to come
+	pending map[string]bool          // payments whose late event is still to come
+	untold  map[string]sale.FactKind // what became of payments whose event nobody took
 }
 
 // New returns a provider. Run must run for late payments to arrive.
@@ -59,7 +60,7 @@ func New(c Config) *Provider {
 	if c.Now == nil {
 		c.Now = time.Now
 	}
-	return &Provider{cfg: c, client: &http.Client{Timeout: 10 * time.Second}, late: make(chan event, 1000), pending: map[string]bool{}}
+	return &Provider{cfg: c, client: &http.Client{Timeout: 10 * time.Second}, late: make(chan event, 1000), pending: map[string]bool{}, untold: map[string]sale.FactKind{}}
 }
 
 // Name is "demo".
@@ -68,6 +69,53 @@ func (p *Provider) Name() string { return "demo" }
 // Start opens a payment: its name and its page follow from the attempt.
 func (p *Provider) Start(_ context.Context, r sale.StartRequest) (sale.StartedPayment, error) {
 	return sale.StartedPayment{ID: paymentID(r.Attempt), RedirectURL: Prefix + r.Order.String() + "/" + r.Attempt.String()}, nil
+}
+
+// openTime is how long a payment can be made, as far as Look knows. The page does
+// not mind.
+const openTime = time.Hour
+
+// Look tells what became of a payment when its event could not be delivered. Any
+// other is open for an hour and has failed then: this provider keeps nothing.
+func (p *Provider) Look(_ context.Context, ref sale.PaymentRef) (sale.Looked, error) {
+	id := paymentID(ref.Attempt)
+	p.mu.Lock()
+	kind := p.untold[id]
+	p.mu.Unlock()
+	switch kind {
+	case sale.FactFailed:
+		return sale.Looked{State: sale.LookFailed, ID: id}, nil
+	case sale.FactSucceeded:
+		o, err := p.cfg.Lookup(ref.Order)
+		if err != nil {
+			return sale.Looked{}, err
+		}
+		return sale.Looked{State: sale.LookSucceeded, ID: id, Amount: o.Total, Currency: o.Currency}, nil
+	}
+	if begun := time.Unix(ref.Attempt.Time().UnixTime()); ref.Attempt.Version() == 7 && p.cfg.Now().Sub(begun) >= openTime {
+		return sale.Looked{State: sale.LookFailed, ID: id}, nil
+	}
+	return sale.Looked{State: sale.LookOpen, ID: id}, nil
+}
+
+// Expire does nothing: the page goes on taking money that it does not take, so
+// that people can see what late money does.
+func (p *Provider) Expire(context.Context, sale.PaymentRef) error { return nil }
+
+// refundTime is how long giving back takes, so that people can see an order that
+// waits for it.
+const refundTime = 2 * time.Second
+
+// Refund gives back the money that was not taken, after a moment.
+func (p *Provider) Refund(ctx context.Context, r sale.RefundRequest) (sale.RefundAnswer, error) {
+	moment := time.NewTimer(refundTime)
+	defer moment.Stop()
+	select {
+	case <-ctx.Done():
+		return sale.RefundAnswer{}, ctx.Err()
+	case <-moment.C:
+		return sale.RefundAnswer{ID: "dr_" + r.ID.String(), Done: true}, nil
+	}
 }
 
 func paymentID(attempt uuid.UUID) string { return "dp_" + attempt.String() }
@@ -102,7 +150,7 @@ func (p *Provider) Verify(h http.Header, body []byte, now time.Time) (sale.Fact,
 	}
 	f := sale.Fact{
 		Provider: p.Name(), EventID: id, Kind: sale.FactKind(text(in["type"])), PaymentID: text(in["paymentId"]),
-		Order: text(in["orderId"]), Currency: text(in["currency"]),
+		Order: text(in["orderId"]), Currency: text(in["currency"]), RefundID: text(in["refundId"]),
 	}
 	f.CreatedAt, _ = time.Parse(time.RFC3339, text(in["createdAt"])) // for people only
 	raw := string(in["amount"])
@@ -204,8 +252,16 @@ func (p *Provider) post(ctx context.Context, e event) (err error) {
 			return nil
 		}
 	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.untold) < mostUntold {
+		p.untold[e.PaymentID] = sale.FactKind(e.Type)
+	}
 	return err
 }
+
+// mostUntold bounds what is kept for Look.
+const mostUntold = 10_000
 
 func (p *Provider) postOnce(ctx context.Context, id string, body []byte) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, p.cfg.Notify, bytes.NewReader(body))

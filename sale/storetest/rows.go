@@ -157,14 +157,10 @@ func receiptsKept(b *bench) {
 		receipt(tx, ids[3], "amount_mismatch")
 	})
 	b.twice(func(when string) {
-		var got []string
-		for _, rc := range b.Attention() {
-			got = append(got, rc.Fact.EventID)
-		}
-		if !slices.Equal(got, ids) {
-			b.Errorf("%s: for a person are %v, want %v", when, got, ids)
-		}
 		b.view(func(r sale.Reader) {
+			if got := listed(r.Matters(nil)); !slices.Equal(got, ids) {
+				b.Errorf("%s: for a person are %v, want %v", when, got, ids)
+			}
 			if rc, ok := r.Receipt("bank", "fine"); !ok || rc.Outcome != "applied" {
 				b.Errorf("%s: receipt %+v", when, rc)
 			}
@@ -174,9 +170,11 @@ func receiptsKept(b *bench) {
 		})
 	})
 	b.update(func(tx sale.Tx) { receipt(tx, "e", "unknown_order") })
-	if list := b.Attention(); len(list) != 5 || list[4].Fact.EventID != "e" {
-		b.Errorf("the newest is not last: %d listed", len(list))
-	}
+	b.view(func(r sale.Reader) {
+		if list := r.Matters(nil); len(list) != 5 || list[4].Fact.EventID != "e" {
+			b.Errorf("the newest is not last: %d listed", len(list))
+		}
+	})
 }
 
 func keysKept(b *bench) {

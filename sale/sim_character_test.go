@@ -173,14 +173,14 @@ func simLie(v *simVisitor) error {
 		return err
 	}
 	m := v.total(o)
-	switch v.rng.IntN(4) {
+	switch v.rng.IntN(5) {
 	case 0:
 		m.amount--
 	case 1:
 		m.amount *= 100
 	case 2:
 		m.currency = "USD"
-	case 3:
+	case 3, 4:
 		m.order = simID(v)
 	}
 	if m.amount > 0 {

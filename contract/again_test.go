@@ -228,7 +228,11 @@ func TestB123FiveHundredStreamsAndPollersAreBackInTheirPlacesAfterKillAndAfterSI
 			until(t, "everybody is back after "+end.name, time.Minute, back)
 			return held(t, tabs, each500, end.name, time.Since(gone))
 		}
-		if !again() && !again() && !again() { // a machine that stands still lets all timers of this process go at once
+		spread := false
+		for try := 0; try < 3 && !spread; try++ { // a machine that stands still lets all timers of this process go at once
+			spread = again()
+		}
+		if !spread {
 			t.Errorf("after %s more than a third of the streams come back within 250 ms, three times", end.name)
 		}
 	}

@@ -72,21 +72,21 @@ func TestB90MoneyStorm(t *testing.T) {
 	}
 	began := time.Now()
 	var crowd sync.WaitGroup
-	todo := make(chan int)
+	numbers := make(chan int)
 	for range stormCrowd {
 		crowd.Go(func() {
-			for i := range todo {
+			for i := range numbers {
 				s.buys(rand.New(rand.NewPCG(s.seed, uint64(i))))
 			}
 		})
 	}
 	for i := range *stormFlag {
-		todo <- i
+		numbers <- i
 		if i%(*stormFlag/stormDeaths+1) == *stormFlag/(2*stormDeaths) {
 			s.dies()
 		}
 	}
-	close(todo)
+	close(numbers)
 	crowd.Wait()
 	s.settles()
 	s.reckonStorm()

@@ -16,6 +16,11 @@ type owed struct {
 	At    time.Time `json:"at,omitzero"`
 	Upto  uint64    `json:"upto,omitempty"`
 	Until time.Time `json:"until,omitzero"`
+	// A run that was killed while such a time was running can have started what was
+	// not put off then: such messages, with numbers up to AnewUpto, are not started
+	// before AnewUntil, whoever runs until then and however it ends.
+	AnewUpto  uint64    `json:"anewUpto,omitempty"`
+	AnewUntil time.Time `json:"anewUntil,omitzero"`
 	// Open are messages whose calls a run left open when it ended in order, and when
 	// those must be over.
 	Open map[uint64]time.Time `json:"open,omitempty"`
@@ -23,12 +28,14 @@ type owed struct {
 
 // still is what of it is not over.
 func (o owed) still(now time.Time) owed {
-	open := maps.Clone(o.Open)
-	maps.DeleteFunc(open, func(_ uint64, until time.Time) bool { return !until.After(now) })
+	o.Open = maps.Clone(o.Open)
+	maps.DeleteFunc(o.Open, func(_ uint64, until time.Time) bool { return !until.After(now) })
 	if !o.Until.After(now) {
-		return owed{Open: open}
+		o.At, o.Upto, o.Until = time.Time{}, 0, time.Time{}
 	}
-	o.Open = open
+	if !o.AnewUntil.After(now) {
+		o.AnewUpto, o.AnewUntil = 0, time.Time{}
+	}
 	return o
 }
 
@@ -40,15 +47,19 @@ func (s *Store) takeOver(last *sitting, unclear bool, now time.Time) {
 		s.owed = last.Owed
 	}
 	if unclear {
-		s.interrupted = s.interrupted || !s.owed.Until.IsZero()
-		s.owed.Until = time.Time{}
+		s.interrupted = s.interrupted || !s.owed.Until.IsZero() || !s.owed.AnewUntil.IsZero()
+		s.owed.Until, s.owed.AnewUntil = time.Time{}, time.Time{}
 		for seq := range s.owed.Open {
 			s.owed.Open[seq] = now.Add(s.leaseTime)
 		}
 	}
 	s.owed = s.owed.still(now)
-	if s.interrupted && s.owed.Until.IsZero() {
-		s.owed.At, s.owed.Upto, s.owed.Until = now, s.mem.next.message-1, now.Add(s.leaseTime)
+	switch last := s.mem.next.message - 1; {
+	case !s.interrupted:
+	case s.owed.Until.IsZero():
+		s.owed.At, s.owed.Upto, s.owed.Until = now, last, now.Add(s.leaseTime)
+	default:
+		s.owed.AnewUpto, s.owed.AnewUntil = last, now.Add(s.leaseTime)
 	}
 }
 
@@ -77,25 +88,25 @@ type laneName struct{ sink, key string }
 
 // lease puts off messages that may be under way at their receivers for a run
 // before this one. Stuck remembers lanes between pages: those in which the run
-// before cannot have started a message that it had not tried, because one
-// before it was put off.
+// that was killed last cannot have started a message that it had not tried,
+// because one before it was put off then.
 func (s *Store) lease(msgs []outbox.Message, now time.Time, stuck map[laneName]bool) {
 	for i := range msgs {
 		m := &msgs[i]
 		if m.State != outbox.Waiting || m.Sink == logSink || m.NextAt.After(now) {
 			continue
 		}
-		lane, until := laneName{m.Sink, m.Key}, s.owed.Open[m.Seq]
-		if at := s.owed.At; until.IsZero() && m.Seq <= s.owed.Upto && !m.NextAt.After(at) {
-			until = s.owed.Until
+		lane, until, before := laneName{m.Sink, m.Key}, s.owed.Open[m.Seq], s.interrupted
+		if until.IsZero() && m.Seq <= s.owed.Upto && !m.NextAt.After(s.owed.At) {
+			until, before = s.owed.Until, true
 		}
 		switch {
 		case until.After(now):
-			if m.Attempts == 0 && s.interrupted && s.owed.At.Before(now) {
+			if m.Attempts == 0 && before && s.owed.At.Before(now) {
 				stuck[lane] = true
 			}
-		case s.interrupted && (m.Attempts > 0 || !stuck[lane]):
-			until = now.Add(s.leaseTime)
+		case m.Seq <= s.owed.AnewUpto && s.owed.AnewUntil.After(now) && (m.Attempts > 0 || !stuck[lane]):
+			until = s.owed.AnewUntil
 		default:
 			continue
 		}

@@ -15,6 +15,7 @@ type stormDoc struct {
 	Refunds []struct {
 		State  string
 		Amount struct{ Amount int64 }
+		Seats  []string
 	}
 	Tickets []struct{ Seat seatDoc }
 }
@@ -176,7 +177,11 @@ func (s *storm) reckonOrders(ours *stormBook) (owner map[string]string) {
 		default:
 			s.ledger.fault("money", "order %s is %s at the end", o.OrderID, o.Status)
 		}
+		back := map[string]bool{}
 		for _, r := range o.Refunds {
+			for _, seat := range r.Seats {
+				back[seat] = true
+			}
 			if r.State != "DONE" {
 				s.ledger.fault("money", "a refund of %s is %s at the end", o.OrderID, r.State)
 			}
@@ -186,7 +191,13 @@ func (s *storm) reckonOrders(ours *stormBook) (owner map[string]string) {
 			if other := owner[t.Seat.ID]; other != "" || o.Status != "PAID" {
 				s.ledger.fault("seats", "seat %s has tickets of %s and %s (%s)", t.Seat.ID, other, o.OrderID, o.Status)
 			}
+			if back[t.Seat.ID] {
+				s.ledger.fault("seats", "seat %s of %s was taken back and has a ticket", t.Seat.ID, o.OrderID)
+			}
 			owner[t.Seat.ID] = o.OrderID
+		}
+		if all := len(o.orderDoc.Seats); o.Status == "PAID" && len(o.Tickets) != all-len(back) {
+			s.ledger.fault("seats", "order %s has %d tickets for %d seats, %d of them taken back", o.OrderID, len(o.Tickets), all, len(back))
 		}
 	}
 	return owner

@@ -16,11 +16,10 @@ var stormFlag = flag.Int("crash.orders", 2000, "how many buyers pay in the money
 
 const (
 	stormEvent  = "/api/v1/events/storm"
-	stormSeats  = 2600 // fewer than they all want
-	stormCrowd  = 32   // buyers at a time
+	stormCrowd  = 16 // buyers at a time
 	stormDeaths = 8
-	stormHold   = 8 // seconds
-	stormPay    = 4
+	stormHold   = 4 // seconds
+	stormPay    = 2
 	stormMargin = 2
 )
 
@@ -30,8 +29,10 @@ type storm struct {
 	*rig
 	bank   *bank
 	staff  []string
+	seats  int // fewer than they all want
 	mu     sync.Mutex
 	orders map[string]*stormOrder
+	freed  [][]string // seats whose orders ended without money, so far
 }
 
 // stormOrder is one order as its buyer knows it.
@@ -48,6 +49,7 @@ func TestB90MoneyStorm(t *testing.T) {
 	s := &storm{
 		rig:   &rig{t: t, seed: seed(), clock: clock{time.Now()}, ledger: newLedger(), up: make(chan struct{}), hits: map[string]int{}, counts: counts{of: map[string]int{}}},
 		staff: []string{"Authorization", "Bearer " + adminKey}, orders: map[string]*stormOrder{},
+		seats: *stormFlag * 13 / 10,
 	}
 	t.Logf("seed %d; the same choices again: go test ./crash -run B90 -crash.seed=%d", s.seed, s.seed)
 	s.sink = newSink(s.seed)
@@ -108,7 +110,7 @@ func (s *storm) opens() bool {
 	}, s.staff...)
 	var csv strings.Builder
 	csv.WriteString("zone,row,seat,category\n")
-	for i := range stormSeats {
+	for i := range s.seats {
 		fmt.Fprintf(&csv, "Stalls,A,%d,Stalls\n", i+1)
 	}
 	b := s.call("staff", "PUT", "/api/v1/admin"+stormEvent[len("/api/v1"):]+"/plan", []byte(csv.String()), append(s.staff, "Content-Type", "text/csv")...)
@@ -198,6 +200,8 @@ func (s *storm) acts(rng *rand.Rand, o *stormOrder, page string, dice int, me []
 	case dice < 50:
 		s.bank.news.Go(func() {
 			time.Sleep(tooLate)
+			s.offer(o.seats)
+			time.Sleep(soon) // somebody may take them
 			s.counted("paid too late", s.bank.pay(page, nil, true, true, soon))
 		})
 	case dice < 54:
@@ -217,11 +221,30 @@ func (s *storm) counted(what string, is bool) {
 	}
 }
 
+// offer lets the next buyers try for seats that somebody is about to pay too late.
+func (s *storm) offer(seats []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.freed = append(s.freed, seats)
+}
+
+func (s *storm) offered() (seats []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.freed) > 0 {
+		seats, s.freed = s.freed[0], s.freed[1:]
+	}
+	return seats
+}
+
 // holds takes one or two seats that are free.
 func (s *storm) holds(rng *rand.Rand, token string, me []string) *stormOrder {
 	for range 60 {
-		first := rng.IntN(stormSeats)
-		wish := []string{fmt.Sprintf("A-%d", first+1), fmt.Sprintf("A-%d", (first+1)%stormSeats+1)}[:1+rng.IntN(2)]
+		wish := s.offered()
+		if wish == nil {
+			first := rng.IntN(s.seats)
+			wish = []string{fmt.Sprintf("A-%d", first+1), fmt.Sprintf("A-%d", (first+1)%s.seats+1)}[:1+rng.IntN(2)]
+		}
 		a := s.asks("hold", "POST", stormEvent+"/holds", object{"seats": wish}, append(me, "X-Entry-Token", token)...)
 		switch d := a.order(); {
 		case a.status == http.StatusCreated:

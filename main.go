@@ -62,6 +62,7 @@ func commands() []command {
 		{"serve", "run the waiting room and the box office", serveCommand},
 		{"demo", "set up three events with a crowd and run them", demoCommand},
 		{"event", "create or list events, forget who bought: event create FILE | event list | event forget EVENT", eventCommand},
+		{"draw", "check the draw of an event: draw verify EVENT", drawCommand},
 		{"report", "sum up an event of a running foyer: report EVENT", reportCommand},
 		{"plan", "check a seating plan: plan check FILE", planCommand},
 		{"check", "check a file of foyer that is not in use: check FILE", checkCommand},

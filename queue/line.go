@@ -13,7 +13,7 @@ import (
 // bitmap says who waits, and a hash table of 32-bit places finds an id. Joining, leaving and asking for
 // a rank cost a few cache misses each, at two million places as at two hundred.
 //
-// Not safe for concurrent use. Number, Rank, Len, All and Bytes change nothing, so any number of them
+// Not safe for concurrent use. Number, At, Rank, Len, All and Bytes change nothing, so any number of them
 // may run at once under a read lock.
 type Line struct {
 	spans  []span   // ascending; exactly the chunks in which somebody waits
@@ -90,6 +90,16 @@ func (l *Line) Number(id ID) (uint64, bool) {
 		return 0, false
 	}
 	return l.chunks.number(p), true
+}
+
+// At reports who waits under a number.
+func (l *Line) At(number uint64) (ID, bool) {
+	key, offset := split(number)
+	i, ok := l.span(key)
+	if !ok || !l.spans[i].chunk.has(offset) {
+		return ID{}, false
+	}
+	return *l.spans[i].chunk.id(offset), true
 }
 
 // Rank counts the waiting places with a smaller number: zero at the front. The number itself need not

@@ -21,6 +21,10 @@ func (o *Office) Tick(event string, every time.Duration) (pause time.Duration, e
 		if !ok {
 			return ErrNoSuchEvent
 		}
+		if e.toDraw() && e.opened(tx.Calendar()) {
+			pause = 0
+			return o.holdDraw(tx, e)
+		}
 		o.sweep(tx, e)
 		more := o.admit(tx, e)
 		pause = every

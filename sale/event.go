@@ -16,7 +16,7 @@ type Settings struct {
 	Currency  string           `json:"currency"` // ISO 4217
 	OpensAt   *time.Time       `json:"opensAt,omitempty"`
 	ClosesAt  *time.Time       `json:"closesAt,omitempty"`
-	Order     string           `json:"order"` // "fifo"
+	Order     string           `json:"order"` // "fifo", "draw"
 	Line      string           `json:"line"`  // "auto", "always", "off"
 	Rules     Rules            `json:"rules"`
 	Prices    map[string]int64 `json:"prices"` // category -> minor units
@@ -62,6 +62,7 @@ type Event struct {
 	PlanVersion string    `json:"planVersion,omitempty"`
 	Sellable    int       `json:"sellable"` // seats that have a price or that somebody has
 	HadHold     bool      `json:"hadHold,omitempty"`
+	Draw        *Draw     `json:"draw,omitempty"` // when Order is "draw"
 	// Blocked are the seats that staff took off sale, by id. The map is never
 	// changed, only replaced.
 	Blocked   map[string]SeatBlock `json:"blocked,omitempty"`

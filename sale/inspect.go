@@ -111,6 +111,7 @@ type inspectedEvent struct {
 	calls          []int64 // Unix milliseconds
 	changed        bool    // staff changed its rules once
 	holders        map[string]uuid.UUID
+	draw           *inspectedDraw
 }
 
 // NewInspection begins an inspection. Stamps later than now are noted.
@@ -282,4 +283,5 @@ func (i *Inspection) closeEvent(ordinal uint32, ie *inspectedEvent) {
 		i.Add("I4", "event %q has called number %d, and only numbers below %d are said to have been called", e.ID, ie.highestCalled, ie.frontier)
 	}
 	i.closeLine(ie)
+	i.closeDraw(ie)
 }

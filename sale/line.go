@@ -34,6 +34,7 @@ func (o *Office) Join(event string, visitor uuid.UUID) (v PlaceView, created boo
 			return err
 		}
 		created = !back
+		e, _ = tx.Event(event) // the first one after the opening of a draw has changed it
 		v = o.show(tx, e, p)
 		return nil
 	})
@@ -81,6 +82,7 @@ func (o *Office) enter(tx Tx, e *Event, visitor uuid.UUID) (p Place, back bool, 
 	case line.Waiting >= e.Rules.MaxWaiting:
 		return p, false, ErrLineFull
 	}
+	o.late(tx, e, line)
 	p = Place{Event: e.ID, Number: line.Next, Visitor: visitor}
 	if phase == PhaseOpen && (e.Line == "off" || e.Line == "auto" && line.Waiting == 0 && room(tx, e, line) > 0) {
 		p = call(e, p, now, true)
@@ -166,7 +168,7 @@ const (
 // show makes the visitor's view of a live place.
 func (o *Office) show(r Reader, e *Event, p Place) PlaceView {
 	now, line := r.Now(), r.Line(e.ID)
-	v := PlaceView{Status: Ready, QueueID: o.QueueID(e, p), Number: p.Number, Waiting: line.Waiting, Now: now, Poll: queue.PollInterval(0)}
+	v := PlaceView{Status: Ready, QueueID: o.QueueID(e, p), Number: p.Number, Waiting: line.Waiting, Now: now, Poll: queue.PollInterval(0), Draw: e.Draw}
 	if p.Turn.State.Active() {
 		v.Token = o.entryToken(e, p)
 		v.TokenExpiresAt = p.Turn.ExpiresAt
@@ -183,14 +185,27 @@ func (o *Office) show(r Reader, e *Event, p Place) PlaceView {
 	}
 	v.Wait, v.WaitLow, v.WaitHigh = r.Flow(e.ID).Wait(v.Rank, float64(e.Rules.AdmitPerSecond))
 	v.Poll = queue.PollInterval(v.Rank)
-	if now = r.Calendar(); e.Phase(now, line.Sold) == PhaseLobby {
+	if now = r.Calendar(); e.Phase(now, line.Sold) == PhaseLobby || e.toDraw() && (e.Draw.Upto == 0 || p.Number < e.Draw.Upto) {
 		v.Status, v.Now = Lobby, now // what he waits for goes by the calendar
 		v.OpensAt = e.OpensAt
-		until := int(e.OpensAt.Sub(now)/time.Second) + 1
+		if e.toDraw() {
+			v.drawn(r.Flow(e.ID), line.Waiting, float64(e.Rules.AdmitPerSecond))
+		}
+		left := max(0, e.OpensAt.Sub(now))
+		until := int(left/time.Second) + 1
 		v.Wait, v.WaitLow, v.WaitHigh = v.Wait+until, v.WaitLow+until, v.WaitHigh+until
-		v.Poll = min(max(v.Poll, 3*time.Second), e.OpensAt.Sub(now)+time.Second)
+		v.Poll = min(max(v.Poll, 3*time.Second), left+time.Second)
 	}
 	return v
+}
+
+// drawn shows a place whose number is not drawn yet: it may be any of those waiting.
+func (v *PlaceView) drawn(f *queue.Flow, waiting int, pace float64) {
+	v.Number, v.Rank = 0, waiting/2
+	v.Wait, _, _ = f.Wait(v.Rank, pace)
+	_, v.WaitLow, _ = f.Wait(0, pace)
+	_, _, v.WaitHigh = f.Wait(max(0, waiting-1), pace)
+	v.Poll = queue.PollInterval(v.Rank)
 }
 
 // Leave gives back the place, its turn and the seats held with it. Leaving

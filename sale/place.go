@@ -10,9 +10,18 @@ import (
 // his turn. It is a plain value.
 type Place struct {
 	Event   string
-	Number  uint64 // sequence number, rises in the order of committed joins, from 1
+	Number  uint64 // sequence number, rises in the order of committed joins, or as drawn, from 1
+	Entry   uint64 // the number of the join where Number was drawn; 0: it is Number
 	Visitor uuid.UUID
 	Turn    Turn // zero while the place waits in the line
+}
+
+// entry is the number of the join.
+func (p Place) entry() uint64 {
+	if p.Entry != 0 {
+		return p.Entry
+	}
+	return p.Number
 }
 
 // Turn is the right to buy that a place has once it reached the front.
@@ -62,6 +71,7 @@ type PlaceView struct {
 	Poll     time.Duration // when to ask again, without jitter
 	Now      time.Time
 	OpensAt  *time.Time // LOBBY only
+	Draw     *Draw      // nil unless the order is drawn; until it is held Number is 0 and Rank means nothing
 
 	Token          string // READY only: the entry token
 	TokenExpiresAt time.Time

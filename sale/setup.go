@@ -1,6 +1,7 @@
 package sale
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"regexp"
@@ -42,8 +43,9 @@ func (s *Settings) check(providers map[string]Provider) error {
 	add(err != nil || s.TimeZone == "" || s.TimeZone == "Local", "timeZone must be an IANA name such as Europe/Berlin.")
 	_, ok := Exponent(s.Currency)
 	add(!ok, "currency must be an ISO 4217 code such as EUR.")
-	add(s.Order == "draw", "order \"draw\" is not offered by this version; use \"fifo\".")
-	add(s.Order != "fifo" && s.Order != "draw", "order must be \"fifo\".")
+	add(s.Order != "fifo" && s.Order != "draw", "order must be \"fifo\" or \"draw\".")
+	add(s.Order == "draw" && s.OpensAt == nil, "A draw needs opensAt: people gather in the lobby until then.")
+	add(s.Order == "draw" && s.Line == "off", "A draw needs a line: line must be \"auto\" or \"always\".")
 	add(s.Line != "auto" && s.Line != "always" && s.Line != "off", "line must be \"auto\", \"always\" or \"off\".")
 	add(s.OpensAt != nil && s.ClosesAt != nil && !s.OpensAt.Before(*s.ClosesAt), "closesAt must be after opensAt.")
 	for _, c := range slices.Sorted(maps.Keys(s.Prices)) {
@@ -111,6 +113,9 @@ func (o *Office) CreateEvent(actor string, s Settings) (*Event, error) {
 			return ErrEventExists
 		}
 		e = &Event{Settings: s, Ordinal: tx.NextOrdinal(), CreatedAt: tx.Now()}
+		if err := drawOf(e, "fifo", tx.Line(s.ID)); err != nil {
+			return err
+		}
 		tx.PutEvent(e)
 		o.audit(tx, actor, e.ID, "event.create", e.Name)
 		return nil
@@ -139,7 +144,7 @@ func (o *Office) ChangeEvent(actor, id string, edit func(*Settings) error) (*Eve
 		if before.opened(now) && !e.opened(now) && line.Next > 1 {
 			return ErrPromise.say("The sale has opened and people have places. Pause it instead of opening it later.")
 		}
-		return e.check(o.providers)
+		return cmp.Or(e.check(o.providers), drawOf(e, before.Order, line))
 	})
 }
 

@@ -62,7 +62,7 @@ func (o *Office) TokenVisitor(token string) (visitor uuid.UUID, ok bool) {
 // QueueID names a place in paths. It is one AES block over the place, so a
 // poll needs no index by id; it is a name, not a secret (RFC 9562, version 8).
 func (o *Office) QueueID(e *Event, p Place) uuid.UUID {
-	return o.queueID(e.Ordinal, p.Number, p.Visitor)
+	return o.queueID(e.Ordinal, p.entry(), p.Visitor)
 }
 
 func (o *Office) queueID(ordinal uint32, number uint64, visitor uuid.UUID) uuid.UUID {

@@ -92,6 +92,15 @@ type Tx interface {
 	NextCall(event string) time.Time
 	// Front gives the first waiting places, in order, at most n.
 	Front(event string, n int) []Place
+	// Alone is nil for the only function of its commit. Any other must return the
+	// error, and is run again, alone.
+	Alone() error
+	// Standing gives the numbers and visitors of those who wait, in order, as committed.
+	Standing(event string) iter.Seq2[uint64, uuid.UUID]
+	// PutDraw gives the waiting places of these entries the numbers from 1, in
+	// this order; those who wait with other numbers, all of them larger, stay. Only
+	// for a function that is [Tx.Alone].
+	PutDraw(event string, drawn []Drawn)
 	// Turns gives every place that is READY, CLAIMED or ASIDE, in no order.
 	// Nothing may be written while it runs.
 	Turns(event string) iter.Seq[Place]
@@ -154,6 +163,8 @@ type Store interface {
 	// sequence number after one, at most n, with bodies; next is where to go
 	// on, 0 at the end. A page may be short before the end.
 	Tasks(key string, after uint64, n int) (list []outbox.Message, next uint64, err error)
+	// Drawn lists the queue ids of an event's draw by their numbers, after one, at most n.
+	Drawn(event string, after, n int) ([]uuid.UUID, error)
 	// Changed returns a channel that is closed at the next commit that
 	// touches the event.
 	Changed(event string) <-chan struct{}

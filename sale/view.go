@@ -268,6 +268,7 @@ type Status struct {
 	SoldOut   bool
 	Message   string
 	OpensAt   *time.Time
+	Draw      *Draw     // nil unless the order is drawn
 	Now       time.Time // by the calendar, as OpensAt
 }
 
@@ -289,7 +290,7 @@ func status(r Reader, e *Event) Status {
 	return Status{
 		Phase: e.Phase(r.Calendar(), l.Sold), Frontier: r.Frontier(e.ID), Pace: e.Rules.AdmitPerSecond, Waiting: l.Waiting,
 		Active: l.Active, SeatsLeft: max(0, e.Sellable-l.Sold), Sold: l.Sold, SoldOut: e.Sellable > 0 && l.Sold >= e.Sellable,
-		Message: e.Message, OpensAt: e.OpensAt, Now: r.Calendar(),
+		Message: e.Message, OpensAt: e.OpensAt, Draw: e.Draw, Now: r.Calendar(),
 	}
 }
 

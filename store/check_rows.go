@@ -20,12 +20,12 @@ import (
 // readRows feeds all rows to an inspection, in the order that it wants them, and
 // tells of the first that cannot be decoded.
 func readRows(p *pages, rows map[string][]byte, look *sale.Inspection) (unreadable string) {
-	x := &rowReader{look: look, events: map[uint32]string{}}
+	x := &rowReader{look: look, events: map[uint32]string{}, drawn: map[uint32]numbers{}}
 	each := []struct {
 		name []byte
 		read func(key, value []byte) error
 	}{
-		{bucketMeta, x.meta}, {bucketEvents, x.event}, {bucketPlans, x.plan}, {bucketCounts, x.counts}, {bucketPlaces, x.place},
+		{bucketMeta, x.meta}, {bucketEvents, x.event}, {bucketPlans, x.plan}, {bucketCounts, x.counts}, {bucketDraws, x.draw}, {bucketPlaces, x.place},
 		{bucketOrders, x.open}, {bucketClosed, x.closed}, {bucketReceipts, x.receipt}, {bucketKeys, x.key}, {bucketOutbox, x.message}, {bucketAudit, x.entry},
 		{bucketRules, x.rule}, {bucketSlots, x.slot}, {bucketEnded, x.ended},
 	}
@@ -60,7 +60,8 @@ func readRows(p *pages, rows map[string][]byte, look *sale.Inspection) (unreadab
 // rowReader decodes rows for an inspection.
 type rowReader struct {
 	look   *sale.Inspection
-	events map[uint32]string // ids by ordinal
+	events map[uint32]string  // ids by ordinal
+	drawn  map[uint32]numbers // by ordinal
 }
 
 // ordinalKey is a key that is an event's ordinal.
@@ -123,6 +124,17 @@ func (x *rowReader) counts(key, value []byte) error {
 	return nil
 }
 
+func (x *rowReader) draw(key, value []byte) error {
+	if len(key) != 8 {
+		return errDamaged
+	}
+	ordinal := binary.BigEndian.Uint32(key)
+	n := x.drawn[ordinal]
+	err := n.readDraw(key, value, func(number int, e sale.Drawn) { x.look.Drawn(ordinal, number, e) })
+	x.drawn[ordinal] = n
+	return err
+}
+
 func (x *rowReader) place(key, value []byte) error {
 	if len(key) != 12 {
 		return errDamaged
@@ -130,7 +142,7 @@ func (x *rowReader) place(key, value []byte) error {
 	n := binary.BigEndian.Uint32(key)
 	p, err := decodePlace(x.events[n], binary.BigEndian.Uint64(key[4:]), value)
 	if err == nil {
-		x.look.Place(n, p)
+		x.look.Place(n, x.drawn[n].place(p))
 	}
 	return err
 }

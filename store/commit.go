@@ -54,7 +54,7 @@ func (t *tx) writeRows(b *bolt.Tx) error {
 		}
 	}
 	for _, r := range []*rows{
-		t.eventRows(), t.planRows(), t.countRows(), t.placeRows(), t.receiptRows(), t.messageRows(), t.entryRows(), t.keyRows(), t.ruleRows(), t.slotRows(),
+		t.eventRows(), t.planRows(), t.countRows(), t.placeRows(), t.drawRows(), t.receiptRows(), t.messageRows(), t.entryRows(), t.keyRows(), t.ruleRows(), t.slotRows(),
 	} {
 		if err := r.write(b); err != nil {
 			return err
@@ -131,11 +131,15 @@ func (t *tx) placeRows() *rows {
 		if !ok {
 			continue
 		}
-		if old, had := t.reader.Place(k.event, k.visitor); had && (w.gone || old.Number != w.place.Number) {
-			r.del(keyPlace(n, old.Number))
+		key := keyPlace(n, w.place.Number)
+		if em, known := t.reader.events[k.event]; known {
+			if old, had := em.place(k.visitor); had && (w.gone || old.Number != w.place.Number) {
+				r.del(em.keyOf(old.Number))
+			}
+			key = em.keyOf(w.place.Number)
 		}
 		if !w.gone {
-			r.put(keyPlace(n, w.place.Number), encodePlace(w.place))
+			r.put(key, encodePlace(w.place))
 		}
 	}
 	return r
@@ -247,7 +251,7 @@ func (t *tx) settleRows(b *bolt.Tx) error {
 // bbolt cursor skips keys.
 func dropEvent(b *bolt.Tx, e *sale.Event) error {
 	prefix := key32(e.Ordinal)
-	for _, name := range [][]byte{bucketEvents, bucketPlans, bucketCounts, bucketPlaces} {
+	for _, name := range [][]byte{bucketEvents, bucketPlans, bucketCounts, bucketPlaces, bucketDraws} {
 		bucket := b.Bucket(name)
 		var keys [][]byte
 		c := bucket.Cursor()
@@ -301,6 +305,11 @@ func (t *tx) applyTo(m *memory, touched map[string]struct{}) {
 		}
 	}
 	t.applyPlaces(m, touched)
+	for _, d := range t.drawings.batch {
+		if em, ok := m.events[d.event]; ok {
+			em.line, em.entries = d.line, d.entries
+		}
+	}
 	for _, o := range t.orders.batch {
 		touched[o.Event] = struct{}{}
 		m.putOrder(o)

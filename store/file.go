@@ -23,7 +23,7 @@ import (
 const fileName = "foyer.db"
 
 // format is the version of the layout on disk. A newer one is refused.
-const format = 3
+const format = 4
 
 // boltMagic opens every bbolt meta page (bbolt, internal/common/meta.go), after
 // the 16-byte page header.

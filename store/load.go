@@ -159,6 +159,10 @@ func (m *memory) loadPlaces(tx *bolt.Tx) error {
 	for _, em := range m.events {
 		byOrdinal[em.event.Ordinal] = em
 	}
+	drawn, err := m.loadDraws(tx, byOrdinal)
+	if err != nil {
+		return err
+	}
 	return tx.Bucket(bucketPlaces).ForEach(func(k, v []byte) error {
 		if len(k) != 12 {
 			return fmt.Errorf("place: %w", errDamaged)
@@ -173,11 +177,16 @@ func (m *memory) loadPlaces(tx *bolt.Tx) error {
 		if err != nil {
 			return err
 		}
+		p = drawn[ordinal].place(p)
 		m.look.Place(ordinal, p)
 		em.tally.count(p, 1)
 		em.tally.next = max(em.tally.next, p.Number+1)
 		if p.Turn.State == sale.TurnNone {
-			em.line.Append(p.Number, p.Visitor)
+			if em.entries == nil {
+				em.line.Append(p.Number, p.Visitor)
+			} else { // rows are in the order of joins, not in that of the draw
+				em.line.Restore(p.Number, p.Visitor)
+			}
 			return nil
 		}
 		em.called.put(p)

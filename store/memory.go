@@ -63,6 +63,7 @@ type eventMemory struct {
 	event   *sale.Event
 	plan    *seats.Plan
 	line    *queue.Line // waiting places
+	entries []uint32    // number-1 -> the number of the join; empty unless numbers were drawn
 	called  calledPlaces
 	live    map[uuid.UUID]struct{} // those of called that are READY, CLAIMED or ASIDE
 	ended   []endedPlace           // oldest first; entries may be outdated
@@ -123,10 +124,11 @@ func (m *memory) removeEvent(e *sale.Event) {
 // place finds the committed place of a visitor.
 func (em *eventMemory) place(visitor uuid.UUID) (sale.Place, bool) {
 	if p, ok := em.called.get(em.event.ID, visitor); ok {
+		p.Entry = em.entry(p.Number)
 		return p, true
 	}
 	if n, ok := em.line.Number(visitor); ok {
-		return sale.Place{Event: em.event.ID, Number: n, Visitor: visitor}, true
+		return sale.Place{Event: em.event.ID, Number: n, Entry: em.entry(n), Visitor: visitor}, true
 	}
 	return sale.Place{}, false
 }

@@ -108,7 +108,7 @@ func (b *rebase) memory(m *memory) {
 			}
 			if q != p {
 				em.called.put(q)
-				b.places.put(keyPlace(em.event.Ordinal, q.Number), encodePlace(q))
+				b.places.put(em.keyOf(q.Number), encodePlace(q))
 			}
 		}
 	}

@@ -32,10 +32,11 @@ var (
 	bucketRules    = []byte("rules")    // key or pattern -> rule of its lanes
 	bucketSlots    = []byte("slots")    // sink, key -> the next start of a lane with a pace is not before
 	bucketEnded    = []byte("ended")    // seq -> task that is done or cancelled
+	bucketDraws    = []byte("draws")    // ordinal, piece -> who took part in a draw, by their numbers
 
 	buckets = [][]byte{
 		bucketMeta, bucketEvents, bucketPlans, bucketCounts, bucketPlaces, bucketOrders, bucketClosed,
-		bucketReceipts, bucketOutbox, bucketAudit, bucketKeys, bucketRules, bucketSlots, bucketEnded,
+		bucketReceipts, bucketOutbox, bucketAudit, bucketKeys, bucketRules, bucketSlots, bucketEnded, bucketDraws,
 	}
 
 	keyFormat  = []byte("format")

@@ -44,6 +44,9 @@ type tx struct {
 	pastSlots list[outbox.Slot]
 	pastTasks list[uuid.UUID]
 	pastRows  list[uint64] // of ended tasks
+	drawings  list[drawing]
+	ran       int  // functions of this commit so far
+	alone     bool // no other function may follow
 	layers    []layer
 
 	random  [4096]byte // unused random bytes from the front
@@ -64,12 +67,14 @@ func newTx(s *Store) *tx {
 	t.lastID, t.counter = partsOf(s.mem.next.newest)
 	t.layers = []layer{
 		&t.events, &t.plans, &t.places, &t.tallies, &t.called, &t.orders, &t.holders, &t.receipts, &t.keys,
-		&t.ordinals, &t.nextFact, &t.removed, &t.messages, &t.entries, &t.settled, &t.forgotten, &t.laneRules, &t.tasks, &t.slots, &t.pastSlots, &t.pastTasks, &t.pastRows,
+		&t.ordinals, &t.nextFact, &t.removed, &t.messages, &t.entries, &t.settled, &t.forgotten, &t.laneRules, &t.tasks, &t.slots, &t.pastSlots, &t.pastTasks, &t.pastRows, &t.drawings,
 	}
 	return t
 }
 
-func (t *tx) begin(now time.Time, ahead time.Duration) { t.at, t.ahead = now, ahead }
+func (t *tx) begin(now time.Time, ahead time.Duration) {
+	t.at, t.ahead, t.ran, t.alone = now, ahead, 0, false
+}
 
 func (t *tx) keep() {
 	for _, l := range t.layers {
@@ -93,7 +98,7 @@ func (t *tx) reset() {
 func (t *tx) dirty() bool {
 	return len(t.events.batch)+len(t.plans.batch)+len(t.places.batch)+len(t.orders.batch)+len(t.receipts.batch)+len(t.ordinals.batch)+
 		len(t.keys.batch)+len(t.removed.batch)+len(t.messages.batch)+len(t.entries.batch)+len(t.settled.batch)+len(t.forgotten.batch)+
-		len(t.laneRules.batch)+len(t.slots.batch)+len(t.pastSlots.batch)+len(t.pastRows.batch) > 0
+		len(t.drawings.batch)+len(t.laneRules.batch)+len(t.slots.batch)+len(t.pastSlots.batch)+len(t.pastRows.batch) > 0
 }
 
 // NewID makes a UUID of version 7 (RFC 9562): milliseconds, then a counter that

@@ -20,12 +20,19 @@ var upgrades = []func(*bolt.Tx) error{
 		return err
 	},
 	2: func(*bolt.Tx) error { return nil }, // messages may say since when their patience counts
+	3: func(tx *bolt.Tx) error { // draws
+		_, err := tx.CreateBucket(bucketDraws)
+		return err
+	},
 }
 
 // bucketsOf gives the buckets that a file of a format must have.
 func bucketsOf(version uint64) [][]byte {
-	if version < 2 {
-		return buckets[:len(buckets)-3]
+	switch {
+	case version < 2:
+		return buckets[:len(buckets)-4]
+	case version < 4:
+		return buckets[:len(buckets)-1]
 	}
 	return buckets
 }

@@ -29,10 +29,10 @@ func TestPowerCutInAnUpgradeLeavesTheOldFormatOrTheNew(t *testing.T) {
 		fmt.Println("it is back")
 		return
 	}
-	added := []string{"rules", "slots", "ended"}
+	added := map[string]uint64{"rules": 2, "slots": 2, "ended": 2, "draws": 4} // part -> the format that brought it
 	path := filled(t, t.TempDir())
 	edit(t, path, func(tx *bolt.Tx) error {
-		for _, name := range added {
+		for name := range added {
 			if err := tx.DeleteBucket([]byte(name)); err != nil {
 				return err
 			}
@@ -66,8 +66,8 @@ func TestPowerCutInAnUpgradeLeavesTheOldFormatOrTheNew(t *testing.T) {
 			version := uint64(0)
 			edit(t, file, func(tx *bolt.Tx) error {
 				version = binary.BigEndian.Uint64(tx.Bucket([]byte("meta")).Get([]byte("format")))
-				for _, name := range added {
-					if there := tx.Bucket([]byte(name)) != nil; there != (version >= 2) {
+				for name, from := range added {
+					if there := tx.Bucket([]byte(name)) != nil; there != (version >= from) {
 						t.Errorf("cut at call %d, %s: the format is %d and the part %q is there: %v", n, o.name, version, name, there)
 					}
 				}
@@ -84,7 +84,7 @@ func TestPowerCutInAnUpgradeLeavesTheOldFormatOrTheNew(t *testing.T) {
 			_ = os.RemoveAll(dir)
 		}
 	}
-	if len(found) != 3 || found[1] == 0 || found[2] == 0 || found[3] == 0 {
+	if len(found) != 4 || found[1] == 0 || found[2] == 0 || found[3] == 0 || found[4] == 0 {
 		t.Errorf("outcomes by format: %v, want all", found)
 	}
 	t.Logf("%d cuts, outcomes by format: %v", n-1, found)

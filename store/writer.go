@@ -173,19 +173,24 @@ func (s *Store) run(t *tx, b *batch) {
 }
 
 // decide runs the functions that share a commit and tells how many those are:
-// all, or those up to one that removes an event. What comes after that goes into
-// a commit of its own: rows and shadows go by an event's id, and an event that is
-// made again under the same id must not find what was of the old one.
+// all, or those up to one that removes an event or wants to be alone. What comes
+// after that goes into a commit of its own: rows and shadows go by an event's id,
+// and an event that is made again under the same id must not find what was of the
+// old one.
 func (s *Store) decide(t *tx, jobs []*job) (n int) {
 	t.begin(s.now(), s.ahead())
-	for n < len(jobs) && len(t.removed.batch) == 0 {
+	for n < len(jobs) && len(t.removed.batch) == 0 && !t.alone {
 		j := jobs[n]
 		if j.err = s.call(t, j.fn); j.err != nil {
 			t.drop()
 		} else {
 			t.keep()
 		}
+		if errors.Is(j.err, errCrowded) {
+			break // it comes first in the next commit
+		}
 		n++
+		t.ran = n
 	}
 	return n
 }

@@ -113,6 +113,7 @@ var kinds = map[string]kind{
 	"event_exists":     {http.StatusConflict, "Event exists"},
 	"promise_made":     {http.StatusConflict, "Promise already made"},
 	"seats_in_use":     {http.StatusConflict, "Seats in use"},
+	"not_drawn":        {http.StatusConflict, "Not drawn"},
 	"event_in_use":     {http.StatusConflict, "Event in use"},
 	"messages_left":    {http.StatusConflict, "Messages left"},
 	"task_running":     {http.StatusConflict, "Task running"},

@@ -115,6 +115,7 @@ func TestEveryRowOfTheErrorTableIsReached(t *testing.T) {
 	_, all := h.held("sold", `["A-1","A-2","A-3","A-4","A-5","A-6"]`)
 	h.staff("POST", "/api/v1/orders/"+all+"/confirm", `{"amount":25500,"currency":"EUR"}`, "Idempotency-Key", "1").want(200)
 	check(h.do("POST", "/api/v1/events/sold/queue", "", "X-Visitor", anybody), "sold_out")
+	check(h.do("GET", "/api/v1/events/sold/draw", ""), "not_drawn")
 
 	// time
 	buyer, late := h.held("few", `["A-1"]`)

@@ -87,13 +87,14 @@ type statusDoc struct {
 	SoldOut    bool       `json:"soldOut"`
 	Message    string     `json:"message"`
 	OpensAt    *stamp     `json:"opensAt,omitempty"` // LOBBY only
+	Draw       *drawDoc   `json:"draw,omitempty"`
 	ServerTime stamp      `json:"serverTime"`
 }
 
 func statusOf(v sale.Status) statusDoc {
 	d := statusDoc{
 		Phase: v.Phase, Frontier: v.Frontier, Pace: v.Pace, Waiting: v.Waiting, SeatsLeft: v.SeatsLeft,
-		SoldOut: v.SoldOut, Message: v.Message, ServerTime: stamp(v.Now),
+		SoldOut: v.SoldOut, Message: v.Message, Draw: drawOf(v.Draw), ServerTime: stamp(v.Now),
 	}
 	if v.Phase == sale.PhaseLobby {
 		d.OpensAt = stampAt(v.OpensAt)

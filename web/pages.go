@@ -26,6 +26,7 @@ func (s *Server) pages(e *echo.Echo) {
 	get("/events/:event", s.waitPage)
 	get("/events/:event/line", s.linePage)
 	e.POST("/events/:event/line", s.joinForm)
+	get("/events/:event/draw", s.drawPage)
 	e.POST("/events/:event/leave", s.leaveForm)
 	get("/events/:event/seats", s.seatsPage)
 	get("/events/:event/hold", s.holdAgain)
@@ -264,15 +265,18 @@ func newShell(e *sale.Event, phase sale.Phase) (*shell, error) {
 
 type waitData struct {
 	ID, Name, Venue, Starts, Opens, Message, Lead string
-	Joinable                                      bool
+	Joinable, Drawn                               bool
 }
 
 func waitView(e *sale.Event, phase sale.Phase) waitData {
-	v := waitData{ID: e.ID, Name: e.Name, Venue: e.Venue, Starts: zoned(e.StartsAt, e.TimeZone), Message: e.Message, Joinable: true}
+	v := waitData{ID: e.ID, Name: e.Name, Venue: e.Venue, Starts: zoned(e.StartsAt, e.TimeZone), Message: e.Message, Joinable: true, Drawn: e.Draw != nil}
 	switch phase {
 	case sale.PhaseLobby:
 		v.Opens = zoned(e.OpensAt, e.TimeZone)
 		v.Lead = "You can join the line now. It starts moving when the sale opens."
+		if v.Drawn {
+			v.Lead = "You can join now. When the sale opens, the order is drawn by lot among all who are here: coming first makes no difference."
+		}
 	case sale.PhaseOpen:
 		v.Lead = "The sale is open."
 	case sale.PhasePaused:

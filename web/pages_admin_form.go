@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"maps"
@@ -16,8 +17,8 @@ import (
 )
 
 type eventForm struct {
-	ID, Name, Venue, Zone, Starts, Opens, Currency, Buyer, Pace, Active, Seats, Prices string
-	Buyers                                                                             []string
+	ID, Name, Venue, Zone, Starts, Opens, Currency, Buyer, Pace, Active, Seats, Prices, Order string
+	Buyers                                                                                    []string
 }
 
 // readEventForm takes the fields as they were typed.
@@ -26,6 +27,7 @@ func readEventForm(c echo.Context) eventForm {
 		ID: c.FormValue("id"), Name: c.FormValue("name"), Venue: c.FormValue("venue"), Zone: c.FormValue("timeZone"),
 		Starts: c.FormValue("startsAt"), Opens: c.FormValue("opensAt"), Currency: c.FormValue("currency"), Buyer: c.FormValue("buyer"),
 		Pace: c.FormValue("admitPerSecond"), Active: c.FormValue("maxActive"), Seats: c.FormValue("maxSeats"), Prices: c.FormValue("prices"),
+		Order: c.FormValue("order"),
 	}
 }
 
@@ -33,7 +35,7 @@ func readEventForm(c echo.Context) eventForm {
 func (f *eventForm) settings() (sale.Settings, error) {
 	v := sale.DefaultSettings()
 	v.ID, v.Name, v.Venue, v.TimeZone, v.Currency = f.ID, f.Name, f.Venue, strings.TrimSpace(f.Zone), f.Currency
-	v.Rules.Buyer = f.Buyer
+	v.Rules.Buyer, v.Order = f.Buyer, cmp.Or(f.Order, v.Order)
 	loc, err := zone(v.TimeZone)
 	if err != nil || v.TimeZone == "" || v.TimeZone == "Local" {
 		return v, sayBad("The time zone must be a name such as Europe/Berlin.")

@@ -130,8 +130,12 @@ func appendPlace(b []byte, v *sale.PlaceView, poll time.Duration) []byte {
 		return appendNow(append(b, '"'), v.Now)
 	}
 	b = appendID(append(b, `","queueId":"`...), v.QueueID)
-	b = strconv.AppendUint(append(b, `","number":`...), v.Number, 10)
-	b = strconv.AppendInt(append(b, `,"rank":`...), int64(v.Rank), 10)
+	if v.Number == 0 { // not drawn yet
+		b = append(b, `","number":null,"rank":null`...)
+	} else {
+		b = strconv.AppendUint(append(b, `","number":`...), v.Number, 10)
+		b = strconv.AppendInt(append(b, `,"rank":`...), int64(v.Rank), 10)
+	}
 	b = strconv.AppendInt(append(b, `,"currentTotalWaitingCount":`...), int64(v.Waiting), 10)
 	b = strconv.AppendInt(append(b, `,"estimatedWaitSeconds":`...), int64(v.Wait), 10)
 	b = strconv.AppendInt(append(b, `,"estimatedWaitRange":{"low":`...), int64(v.WaitLow), 10)
@@ -151,6 +155,9 @@ func appendPlace(b []byte, v *sale.PlaceView, poll time.Duration) []byte {
 		if v.OrderID != uuid.Nil {
 			b = append(appendID(append(b, `,"orderId":"`...), v.OrderID), '"')
 		}
+	}
+	if v.Draw != nil {
+		b = appendDraw(b, v.Draw)
 	}
 	return appendNow(b, v.Now)
 }

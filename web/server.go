@@ -204,6 +204,8 @@ func (s *Server) routes() []route {
 		{"GET", event + "/status", s.showStatus},
 		{"GET", event + "/plan", s.showPlan},
 		{"GET", event + "/seats", s.showSeats},
+		{"GET", event + "/draw", s.showDraw},
+		{"GET", event + "/draw/entries", s.listEntries},
 		{"POST", event + "/queue", s.join},
 		{"GET", event + "/queue", s.ownPlace},
 		{"GET", place, s.showPlace},

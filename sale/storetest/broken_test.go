@@ -139,6 +139,17 @@ func (t txFront) Front(event string, n int) []sale.Place {
 	return front
 }
 
+type txDraw struct{ sale.Tx }
+
+func (t txDraw) PutDraw(event string, drawn []sale.Drawn) {
+	slices.Reverse(drawn)
+	t.Tx.PutDraw(event, drawn)
+}
+
+type txCrowded struct{ sale.Tx }
+
+func (txCrowded) Alone() error { return nil }
+
 type txRecent struct{ sale.Tx }
 
 func (txRecent) Recent(string) int { return 0 }
@@ -215,6 +226,12 @@ var brokenStores = []brokenStore{
 	}},
 	{"calls the line from its end", "the front is given in the order of numbers", func(s storetest.Store, _ int) storetest.Store {
 		return broken{Store: s, update: func(tx sale.Tx) sale.Tx { return txFront{tx} }}
+	}},
+	{"draws from the wrong end", "a draw gives the numbers that it says, and keeps them", func(s storetest.Store, _ int) storetest.Store {
+		return broken{Store: s, update: func(tx sale.Tx) sale.Tx { return txDraw{tx} }}
+	}},
+	{"lets everybody think that he is alone", "a function that must be alone in its commit is", func(s storetest.Store, _ int) storetest.Store {
+		return broken{Store: s, update: func(tx sale.Tx) sale.Tx { return txCrowded{tx} }}
 	}},
 	{"does not count the turns of the last second", "the turns of the last second are counted once", func(s storetest.Store, _ int) storetest.Store {
 		return broken{Store: s, update: func(tx sale.Tx) sale.Tx { return txRecent{tx} }}

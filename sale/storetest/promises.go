@@ -25,6 +25,8 @@ var Promises = []Promise{
 	{"the counts of the line follow every step of a place", countsFollow},
 	{"the front is given in the order of numbers", frontInOrder},
 	{"a rank is the number of those ahead and the frontier never falls", rankAndFrontier},
+	{"a draw gives the numbers that it says, and keeps them", drawKept},
+	{"a function that must be alone in its commit is", aloneInCommit},
 	{"the turns of the last second are counted once", turnsCounted},
 	{"turns lists whoever has one or may come back", turnsListed},
 	{"ended places are given oldest first until they are removed", endedInOrder},

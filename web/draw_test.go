@@ -1,0 +1,45 @@
+package web
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestDrawIsExplainedBeforeAndProvedAfter(t *testing.T) {
+	h := newHouse(t)
+	opens := h.clock.now().Add(time.Hour).UTC().Format(time.RFC3339)
+	h.event("lots", `"order":"draw"`, `"line":"always"`, `"opensAt":"`+opens+`"`)
+	me := h.visitor()
+	h.do("POST", "/api/v1/events/lots/queue", "", "X-Visitor", me).want(201)
+	doc := h.do("GET", "/api/v1/events/lots/draw", "").want(200)
+	page := string(h.do("GET", "/events/lots/draw", "").want(200).Body)
+	for _, want := range []string{doc.text("commitment"), "The draw is held when the sale opens", "Write the fingerprint down"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page before the draw lacks %q:\n%s", want, page)
+		}
+	}
+	if shell := string(h.do("GET", "/events/lots", "").want(200).Body); !strings.Contains(shell, "drawn by lot") || !strings.Contains(shell, "/events/lots/draw") {
+		t.Errorf("the waiting page does not say that the order is drawn:\n%s", shell)
+	}
+	h.staff("POST", "/api/v1/admin/events/lots/open", "").want(200)
+	if _, err := h.server.office.Tick("lots", time.Second); err != nil {
+		t.Fatal(err)
+	}
+	doc = h.do("GET", "/api/v1/events/lots/draw", "").want(200)
+	page = string(h.do("GET", "/events/lots/draw", "").want(200).Body)
+	for _, want := range []string{doc.text("commitment"), doc.text("seed"), doc.text("digest"), "among 1 place", "foyer draw verify --server http://", "/api/v1/events/lots/draw/entries"} {
+		if want == "" || !strings.Contains(page, want) {
+			t.Errorf("the page after the draw lacks %q:\n%s", want, page)
+		}
+	}
+	list := h.do("GET", "/api/v1/events/lots/draw/entries", "").want(200)
+	if own := h.do("GET", "/api/v1/events/lots/queue", "", "X-Visitor", me); string(list.Body) != own.text("queueId")+"\n" || list.Header.Get("Etag") == "" {
+		t.Errorf("the list is %q, the place %s", list.Body, own.Body)
+	}
+	if head := h.do("HEAD", "/api/v1/events/lots/draw/entries", "").want(200); len(head.Body) != 0 || head.Header.Get("Content-Length") != "37" {
+		t.Errorf("HEAD answers %q with %v", head.Body, head.Header)
+	}
+	h.event("plain")
+	h.do("GET", "/events/plain/draw", "").want(404)
+}

@@ -76,8 +76,8 @@ func (h *holdPlan) chooseBest(r Reader, w HoldRequest, found *holdPlan) error {
 	if h.plan == nil || w.Category != "" && !h.plan.HasCategory(w.Category) {
 		return ErrNoSuchSeat.say("The house has no seats of this category.")
 	}
-	if h.old != nil && h.old.Status == Paying {
-		return ErrTurnInUse
+	if err := h.checkUse(); err != nil {
+		return err
 	}
 	free := func(i int) bool {
 		if !h.priced(i) || h.offSale(i) {

@@ -62,6 +62,8 @@ var (
 	ErrSeatsTaken    = &Refusal{Code: "seats_taken", Detail: "Somebody else has these seats. Choose others."}
 	ErrNotEnough     = &Refusal{Code: "not_enough_seats", Detail: "There are not that many free seats of this kind."}
 	ErrTurnInUse     = &Refusal{Code: "turn_in_use", Detail: "A payment is running for your order. Finish or cancel it first."}
+	ErrNotClaimed    = &Refusal{Code: "turn_not_claimed", Detail: "No claim of a shop is on this turn, or its time is over. Claim it first."}
+	ErrBadCustomer   = &Refusal{Code: "bad_customer", Detail: "The customerId cannot be used."}
 	ErrTooManyHolds  = &Refusal{Code: "too_many_requests", Detail: "You have changed your seats too often in this turn. Pay for the ones you hold, or join the line again."}
 	ErrTooMany       = &Refusal{Code: "too_many_seats", Detail: "That is more seats than one order may have."}
 	ErrNoSeats       = &Refusal{Code: "no_seats", Detail: "Name at least one seat."}

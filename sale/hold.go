@@ -71,8 +71,8 @@ func (o *Office) planHold(r Reader, w HoldRequest, found *holdPlan) (*holdPlan, 
 	if err := h.chooseNamed(w.Seats); err != nil {
 		return nil, err
 	}
-	if h.old != nil && h.old.Status == Paying {
-		return nil, ErrTurnInUse
+	if err := h.checkUse(); err != nil {
+		return nil, err
 	}
 	return h, h.checkFree(r)
 }
@@ -194,6 +194,17 @@ func (h *holdPlan) holder(r Reader, i int) (o *Order, keeps bool) {
 		return nil, false
 	}
 	return o, o.Has(r.Now())
+}
+
+// checkUse refuses while a payment runs for the turn or a shop claims it.
+func (h *holdPlan) checkUse() error {
+	switch {
+	case h.old != nil && h.old.Status == Paying:
+		return ErrTurnInUse
+	case h.place.Turn.byShop():
+		return ErrTurnInUse.say("The shop is using your turn for an order of its own. Finish or cancel that one first.")
+	}
+	return nil
 }
 
 func (h *holdPlan) checkFree(r Reader) error {

@@ -76,10 +76,13 @@ func (i *Inspection) inspectTurn(ie *inspectedEvent, p Place) {
 	case t.State == TurnClaimed && (!t.PickedUp || t.Holds == 0):
 		wrong = "is claimed and nobody was there to claim it"
 	}
+	if t.byShop() && wrong == "" && t.Shop.Until.Before(t.ExpiresAt) {
+		wrong = "is claimed by a shop for less than its own time"
+	}
 	if wrong != "" {
 		i.Add("I6", "event %q: the turn of place %d is %s and %s", ie.event.ID, p.Number, t.State, wrong)
 	}
-	if (t.State == TurnClaimed || t.State == TurnConsumed) && t.Order == uuid.Nil {
+	if (t.State == TurnClaimed || t.State == TurnConsumed) && t.Order == uuid.Nil && t.Shop == nil {
 		i.Add("I7", "event %q: the turn of place %d is %s by no order", ie.event.ID, p.Number, t.State)
 	}
 }

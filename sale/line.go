@@ -173,7 +173,7 @@ func (o *Office) show(r Reader, e *Event, p Place) PlaceView {
 		v.Token = o.entryToken(e, p)
 		v.TokenExpiresAt = p.Turn.ExpiresAt
 		v.TokenState = p.Turn.State
-		if p.Turn.State == TurnClaimed {
+		if p.Turn.State == TurnClaimed { // by a shop: no order of ours
 			v.OrderID = p.Turn.Order
 		}
 		return v

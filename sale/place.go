@@ -32,8 +32,11 @@ type Turn struct {
 	PickedUp  bool      // the visitor has seen it
 	AsideAt   time.Time // when nobody came
 	EndedAt   time.Time // when it became CONSUMED, EXPIRED, REVOKED or LEFT
-	Order     uuid.UUID // the order that claims or last claimed it
-	Holds     uint16    // holds made with it so far
+	Order     uuid.UUID // the order that claims or last claimed it; uuid.Nil once a shop claims it
+	Holds     uint16    // holds and claims of shops made with it so far
+	// Shop is what a shop with orders of its own did with the turn; nil: nothing.
+	// It is never changed, only replaced.
+	Shop *ShopClaim
 }
 
 // TurnState is where a turn stands. The empty state means: still in the line.

@@ -20,6 +20,9 @@ func (p Place) Moved(step time.Duration) Place {
 			*at = at.Add(step)
 		}
 	}
+	if s := p.Turn.Shop; s != nil && step != 0 && !s.Until.IsZero() {
+		p.Turn.Shop = s.until(s.Until.Add(step))
+	}
 	return p
 }
 
@@ -33,6 +36,9 @@ func (p Place) Bounded(r Rules, now time.Time) Place {
 	t := &p.Turn
 	t.CalledAt, t.AsideAt = earlier(t.CalledAt, now), earlier(t.AsideAt, now)
 	t.ExpiresAt = earlier(t.ExpiresAt, now.Add(seconds(r.TurnSeconds)))
+	if last := now.Add(seconds(max(r.TurnSeconds, r.HoldSeconds))); t.Shop != nil && t.Shop.Until.After(last) {
+		t.Shop = t.Shop.until(last)
+	}
 	return p
 }
 

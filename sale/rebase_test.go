@@ -47,6 +47,25 @@ func TestTurnsThatHaveNotEndedMoveWithTheClockAndOthersDoNot(t *testing.T) {
 	}
 }
 
+func TestClaimsOfShopsMoveWithTheClockAndKeepToTheirRules(t *testing.T) {
+	claimed := func() sale.Place {
+		p := turnAt(sale.TurnClaimed)
+		p.Turn.Order, p.Turn.Shop = uuid.Nil, &sale.ShopClaim{Customer: "c", Until: noon.Add(400 * sec)}
+		return p
+	}
+	p := claimed()
+	if got := p.Moved(time.Hour).Turn.Shop; !got.Until.Equal(noon.Add(400*sec+time.Hour)) || got.Customer != "c" {
+		t.Errorf("moved it is %+v", got)
+	}
+	if !same(p, claimed()) {
+		t.Error("the original was changed")
+	}
+	q := claimed().Bounded(shortRules, noon.Add(-time.Hour))
+	if got := q.Turn.Shop.Until; !got.Equal(noon.Add(300*sec-time.Hour)) || q.Bounded(shortRules, noon.Add(-time.Hour)) != q {
+		t.Errorf("bounded it lasts until %s", got)
+	}
+}
+
 func TestB99TurnsFromTheFutureEndWithinTheirRules(t *testing.T) {
 	for _, early := range []time.Duration{time.Millisecond, 90 * sec, 8 * time.Hour} {
 		now := noon.Add(-early)

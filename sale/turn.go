@@ -15,7 +15,7 @@ func call(e *Event, p Place, now time.Time, present bool) Place {
 // claimed is the order that claims the turn, or nil. Pure.
 func (p Place) at(e *Event, claimed *Order, now time.Time) Place {
 	t := &p.Turn
-	if t.State == TurnClaimed && (claimed == nil || !claimed.Has(now)) {
+	if t.State == TurnClaimed && !t.shopHas(now) && (claimed == nil || !claimed.Has(now)) {
 		t.State = TurnReady // the hold lapsed or was given back; the turn may have time left
 	}
 	if t.State == TurnReady {

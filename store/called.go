@@ -42,6 +42,25 @@ func (c calledPlaces) get(event string, visitor uuid.UUID) (sale.Place, bool) {
 	}}, true
 }
 
+// calledPlace finds a place that has a turn, with what a shop did with it.
+func (em *eventMemory) calledPlace(visitor uuid.UUID) (sale.Place, bool) {
+	p, ok := em.called.get(em.event.ID, visitor)
+	if ok {
+		p.Turn.Shop = em.shops[visitor]
+	}
+	return p, ok
+}
+
+// putCalled keeps a place that has a turn.
+func (em *eventMemory) putCalled(p sale.Place) {
+	em.called.put(p)
+	if p.Turn.Shop != nil {
+		em.shops[p.Visitor] = p.Turn.Shop
+	} else {
+		delete(em.shops, p.Visitor)
+	}
+}
+
 // turnCode is a turn state on disk and in memory.
 func turnCode(s sale.TurnState) uint8 {
 	for i, t := range turnCodes {

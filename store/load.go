@@ -189,7 +189,7 @@ func (m *memory) loadPlaces(tx *bolt.Tx) error {
 			}
 			return nil
 		}
-		em.called.put(p)
+		em.putCalled(p)
 		if p.Turn.State.Live() {
 			em.live[p.Visitor] = struct{}{}
 		} else {

@@ -65,11 +65,12 @@ type eventMemory struct {
 	line    *queue.Line // waiting places
 	entries []uint32    // number-1 -> the number of the join; empty unless numbers were drawn
 	called  calledPlaces
-	live    map[uuid.UUID]struct{} // those of called that are READY, CLAIMED or ASIDE
-	ended   []endedPlace           // oldest first; entries may be outdated
-	holders map[string]*sale.Order // seat -> the order that claims it
-	window  queue.Window           // turns given lately
-	flow    queue.Flow             // what leaves the line
+	shops   map[uuid.UUID]*sale.ShopClaim // of those of called that a shop had to do with
+	live    map[uuid.UUID]struct{}        // those of called that are READY, CLAIMED or ASIDE
+	ended   []endedPlace                  // oldest first; entries may be outdated
+	holders map[string]*sale.Order        // seat -> the order that claims it
+	window  queue.Window                  // turns given lately
+	flow    queue.Flow                    // what leaves the line
 	tally   tally
 	given   int       // turns given since flow was told last
 	done    int       // turns ended since flow was told last
@@ -100,7 +101,7 @@ func newMemory() *memory {
 
 func newEventMemory(e *sale.Event) *eventMemory {
 	return &eventMemory{
-		event: e, line: queue.NewLine(), called: calledPlaces{}, live: map[uuid.UUID]struct{}{},
+		event: e, line: queue.NewLine(), called: calledPlaces{}, shops: map[uuid.UUID]*sale.ShopClaim{}, live: map[uuid.UUID]struct{}{},
 		holders: map[string]*sale.Order{}, tally: tally{next: 1, frontier: 1},
 	}
 }
@@ -123,7 +124,7 @@ func (m *memory) removeEvent(e *sale.Event) {
 
 // place finds the committed place of a visitor.
 func (em *eventMemory) place(visitor uuid.UUID) (sale.Place, bool) {
-	if p, ok := em.called.get(em.event.ID, visitor); ok {
+	if p, ok := em.calledPlace(visitor); ok {
 		p.Entry = em.entry(p.Number)
 		return p, true
 	}
@@ -140,6 +141,7 @@ func (em *eventMemory) forget(p sale.Place) {
 		return
 	}
 	delete(em.called, p.Visitor)
+	delete(em.shops, p.Visitor)
 	delete(em.live, p.Visitor)
 }
 
@@ -158,7 +160,7 @@ func (em *eventMemory) putPlace(p sale.Place) {
 		}
 		return
 	}
-	em.called.put(p)
+	em.putCalled(p)
 	if s.Live() {
 		em.live[p.Visitor] = struct{}{}
 	} else {

@@ -100,14 +100,14 @@ func (b *rebase) memory(m *memory) {
 	b.places.bucket, b.orders.bucket = bucketPlaces, bucketOrders
 	for _, em := range m.events {
 		for v := range em.live {
-			p, _ := em.called.get(em.event.ID, v)
+			p, _ := em.calledPlace(v)
 			q := p.Moved(b.step)
 			if in := q.Bounded(em.event.Rules, b.now); b.unsure && in != q {
 				q = in
 				b.bounded++
 			}
 			if q != p {
-				em.called.put(q)
+				em.putCalled(q)
 				b.places.put(em.keyOf(q.Number), encodePlace(q))
 			}
 		}

@@ -66,7 +66,8 @@ const (
 	placeCalled  = placeWaiting + 4*8 + 1 + 16 + 2 // four times, picked up, order, holds
 )
 
-// encodePlace writes a waiting place in 17 bytes and one with a turn in 68.
+// encodePlace writes a waiting place in 17 bytes and one with a turn in 68; what
+// a shop did with the turn follows as JSON.
 func encodePlace(p sale.Place) []byte {
 	b := make([]byte, 0, placeCalled)
 	b = append(b, turnCode(p.Turn.State))
@@ -83,14 +84,18 @@ func encodePlace(p sale.Place) []byte {
 	}
 	b = append(b, picked)
 	b = append(b, p.Turn.Order[:]...)
-	return binary.BigEndian.AppendUint16(b, p.Turn.Holds)
+	b = binary.BigEndian.AppendUint16(b, p.Turn.Holds)
+	if p.Turn.Shop != nil {
+		b = append(b, encodeJSON(p.Turn.Shop)...)
+	}
+	return b
 }
 
 var errDamaged = errors.New("damaged row")
 
 func decodePlace(event string, number uint64, b []byte) (sale.Place, error) {
 	p := sale.Place{Event: event, Number: number}
-	if len(b) != placeWaiting && len(b) != placeCalled || int(b[0]) >= len(turnCodes) || (b[0] == 0) != (len(b) == placeWaiting) {
+	if len(b) != placeWaiting && len(b) < placeCalled || int(b[0]) >= len(turnCodes) || (b[0] == 0) != (len(b) == placeWaiting) {
 		return p, fmt.Errorf("place %d of %s: %w", number, event, errDamaged)
 	}
 	p.Turn.State = turnCodes[b[0]]
@@ -105,6 +110,12 @@ func decodePlace(event string, number uint64, b []byte) (sale.Place, error) {
 	p.Turn.PickedUp = b[32] == 1
 	copy(p.Turn.Order[:], b[33:])
 	p.Turn.Holds = binary.BigEndian.Uint16(b[49:])
+	if b = b[placeCalled-placeWaiting:]; len(b) > 0 {
+		p.Turn.Shop = &sale.ShopClaim{}
+		if err := json.Unmarshal(b, p.Turn.Shop); err != nil || b[0] != '{' {
+			return p, fmt.Errorf("place %d of %s: the shop's claim: %w", number, event, errDamaged)
+		}
+	}
 	return p, nil
 }
 

@@ -20,7 +20,7 @@ var upgrades = []func(*bolt.Tx) error{
 		return err
 	},
 	2: func(*bolt.Tx) error { return nil }, // messages may say since when their patience counts
-	3: func(tx *bolt.Tx) error { // draws
+	3: func(tx *bolt.Tx) error { // draws; and a turn may tell what a shop did with it
 		_, err := tx.CreateBucket(bucketDraws)
 		return err
 	},

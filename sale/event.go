@@ -21,6 +21,9 @@ type Settings struct {
 	Rules     Rules            `json:"rules"`
 	Prices    map[string]int64 `json:"prices"` // category -> minor units
 	Providers []string         `json:"providers"`
+	// ShopURL is where a turn leads when the event has no plan: into a shop behind
+	// the waiting room. A path on the same host, or an http(s) address; "" is "/".
+	ShopURL string `json:"shopUrl,omitempty"`
 }
 
 // clone copies the settings so that nothing is shared with the original.

@@ -57,6 +57,8 @@ func (s *Settings) check(providers map[string]Provider) error {
 		_, known := providers[p]
 		add(!known && p != "shop" && p != "door", "provider %q is not set up.", p)
 	}
+	wrongURL := shopURL(s.ShopURL)
+	add(wrongURL != "", "%s", wrongURL)
 	wrong = append(wrong, s.Rules.check()...)
 	if wrong == nil {
 		return nil

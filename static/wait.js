@@ -1,7 +1,7 @@
 // Time is the server's, on a clock that nobody can set.
 {
 const d = document, $ = i => d.getElementById(i), id = d.body.dataset.e, name = $('name').textContent,
-	A = '/api/v1', E = A + '/events/' + id, Q = E + '/queue', here = '/events/' + id + '/seats', gone = 'left ' + id,
+	A = '/api/v1', E = A + '/events/' + id, Q = E + '/queue', go = $('go'), here = go.href, to = go.text, gone = 'left ' + id,
 	mono = () => performance.now()
 let place, status, statusAt = -1e9, off, mine = 1, gen = 0, fails = 0, timer, spoke = -2e4, called
 
@@ -70,7 +70,7 @@ const take = (j, click) => {
 			spoke = mono(); draw()
 			text('now', $('turn').innerText)
 			navigator.vibrate?.([300, 150, 300])
-			$('go').focus()
+			go.focus()
 		}
 	}
 }
@@ -120,10 +120,10 @@ const draw = () => {
 	text('ask', 'Give up your place' + (order ? ' and the seats you hold?' : '?'))
 	if (ready) {
 		text('head', order ? 'Your seats are held' : 'It is your turn')
-		text('for', order ? 'Go on to pay for them.' : 'Time left for choosing and holding seats')
+		text('for', order ? 'Go on to pay for them.' : 'Time left')
 		text('left', order ? '' : until(called))
-		text('go', order ? 'To your order' : 'Choose seats')
-		$('go').href = order ? '/orders/' + order : here
+		text('go', order ? 'To your order' : to)
+		go.href = order ? '/orders/' + order : here
 	}
 	d.title = (ready ? 'Your turn – ' : w && !shut && mine != 'LOBBY' ? (place.rank ? num(place.rank) + ' ahead' : 'Next') + ' – ' : '') + name
 }

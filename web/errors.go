@@ -44,6 +44,7 @@ var kinds = map[string]kind{
 	"not_admitted":        {http.StatusForbidden, "Not admitted"},
 	"wrong_event":         {http.StatusForbidden, "Wrong event"},
 	"cross_site":          {http.StatusForbidden, "Cross-site request"},
+	"not_your_turn":       {http.StatusTooManyRequests, "Not your turn"},
 	"too_many_requests":   {http.StatusTooManyRequests, "Too many requests"},
 
 	// what is not there
@@ -64,6 +65,7 @@ var kinds = map[string]kind{
 	"bad_request":             {http.StatusBadRequest, "Bad request"},
 	"bad_json":                {http.StatusBadRequest, "Bad JSON"},
 	"unknown_field":           {http.StatusBadRequest, "Unknown field"},
+	"bad_return":              {http.StatusBadRequest, "Bad address to return to"},
 	"bad_cursor":              {http.StatusBadRequest, "Bad cursor"},
 	"idempotency_key_missing": {http.StatusBadRequest, "Idempotency-Key missing"},
 	"bad_idempotency_key":     {http.StatusBadRequest, "Bad Idempotency-Key"},

@@ -52,7 +52,16 @@ func TestEveryRowOfTheErrorTableIsReached(t *testing.T) {
 	check(h.staff("DELETE", "/api/v1/admin/keys/none", ""), "no_such_key")
 	check(h.staff("POST", "/api/v1/admin/outbox/none/retry", ""), "no_such_message")
 
+	// a shop behind Foyer
+	check(h.do("GET", "/api/v1/check?event=gala", ""), "not_your_turn")
+	claims := func(name, body string) *answer {
+		return h.staff("POST", "/api/v1/events/gala/tokens/"+name, body, "Idempotency-Key", name)
+	}
+	check(claims("consume", `{"token":"`+token+`"}`), "turn_not_claimed")
+	check(claims("claim", `{"token":"`+token+`","customerId":"`+strings.Repeat("c", 201)+`"}`), "bad_customer")
+
 	// how it was asked
+	check(h.do("GET", "/events/gala?return=//evil.example", ""), "bad_return")
 	check(h.staff("GET", "/api/v1/admin/audit?limit=0", ""), "bad_request")
 	check(h.staff("GET", "/api/v1/admin/audit?cursor=x", ""), "bad_cursor")
 	check(h.do("POST", queue, "{", "X-Visitor", anybody), "bad_json")

@@ -29,6 +29,7 @@ type eventDoc struct {
 	Providers   []string              `json:"providers"`
 	Phase       sale.Phase            `json:"phase"`
 	PlanVersion string                `json:"planVersion,omitempty"`
+	ShopURL     string                `json:"shopUrl,omitempty"`
 	Message     string                `json:"message"`
 	ServerTime  stamp                 `json:"serverTime"`
 }
@@ -39,7 +40,7 @@ func eventOf(e *sale.Event, phase sale.Phase) eventDoc {
 		StartsAt: stampAt(e.StartsAt), OpensAt: stampAt(e.OpensAt), ClosesAt: stampAt(e.ClosesAt),
 		TimeZone: e.TimeZone, Currency: e.Currency, Order: e.Order, Line: e.Line,
 		Prices: map[string]sale.Money{}, Rules: e.Rules, Providers: e.Providers,
-		Phase: phase, PlanVersion: e.PlanVersion, Message: e.Message, ServerTime: stamp(time.Now()),
+		Phase: phase, PlanVersion: e.PlanVersion, ShopURL: e.ShopURL, Message: e.Message, ServerTime: stamp(time.Now()),
 	}
 	for category, price := range e.Prices {
 		d.Prices[category] = sale.Money{Amount: price, Currency: e.Currency}

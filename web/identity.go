@@ -69,8 +69,9 @@ func (s *Server) visitorOf(credential string) (v uuid.UUID, ok bool) {
 }
 
 // visitor tells who asks, from the header or else the cookie.
-func (s *Server) visitor(c echo.Context) (uuid.UUID, bool) {
-	r := c.Request()
+func (s *Server) visitor(c echo.Context) (uuid.UUID, bool) { return s.visitorIn(c.Request()) }
+
+func (s *Server) visitorIn(r *http.Request) (uuid.UUID, bool) {
 	if h := r.Header[headerVisitor]; len(h) > 0 {
 		return s.visitorOf(h[0])
 	}

@@ -2,6 +2,7 @@ package web
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"html/template"
@@ -243,33 +244,55 @@ func (s *Server) waitPage(c echo.Context) error {
 	if err != nil {
 		return err
 	}
+	target, err := returnTarget(c.Request())
+	if err != nil {
+		return err
+	}
+	pageHeaders(c.Response().Header(), "'self'")
+	if target != "" { // a page for everybody who wants to go there, not kept
+		one, err := newShell(e, phase, target)
+		if err != nil {
+			return err
+		}
+		return one.send(c, shellCaching)
+	}
 	found, _ := s.shells.Load(e.ID)
 	kept, _ := found.(*shell)
 	if kept == nil || kept.event != e || kept.phase != phase {
-		if kept, err = newShell(e, phase); err != nil {
+		if kept, err = newShell(e, phase, ""); err != nil {
 			return err
 		}
 		s.shells.Store(e.ID, kept)
 	}
-	pageHeaders(c.Response().Header(), "'self'")
 	return kept.send(c, shellCaching)
 }
 
-func newShell(e *sale.Event, phase sale.Phase) (*shell, error) {
+// newShell makes the waiting page that leads to target, "" for the event's own.
+func newShell(e *sale.Event, phase sale.Phase, target string) (*shell, error) {
 	var b bytes.Buffer
-	if err := views.ExecuteTemplate(&b, "wait.html", waitView(e, phase)); err != nil {
+	if err := views.ExecuteTemplate(&b, "wait.html", waitView(e, phase, target)); err != nil {
 		return nil, fmt.Errorf("page wait: %w", err)
 	}
-	return &shell{e, phase, newDocument("text/html; charset=utf-8", hashOf(b.Bytes()), b.Bytes(), pack(b.Bytes()))}, nil
+	var packed []byte
+	if target == "" {
+		packed = pack(b.Bytes())
+	}
+	return &shell{e, phase, newDocument("text/html; charset=utf-8", hashOf(b.Bytes()), b.Bytes(), packed)}, nil
 }
 
 type waitData struct {
 	ID, Name, Venue, Starts, Opens, Message, Lead string
 	Joinable, Drawn                               bool
+	Return                                        string // where the visitor came from, and wants to go back to
+	Go, GoWord                                    string // where a turn leads: to the seat map or the shop
 }
 
-func waitView(e *sale.Event, phase sale.Phase) waitData {
-	v := waitData{ID: e.ID, Name: e.Name, Venue: e.Venue, Starts: zoned(e.StartsAt, e.TimeZone), Message: e.Message, Joinable: true, Drawn: e.Draw != nil}
+func waitView(e *sale.Event, phase sale.Phase, target string) waitData {
+	v := waitData{ID: e.ID, Name: e.Name, Venue: e.Venue, Starts: zoned(e.StartsAt, e.TimeZone), Message: e.Message, Joinable: true, Drawn: e.Draw != nil, Return: target}
+	v.Go, v.GoWord = eventPath(e.ID)+"/seats", "Choose seats"
+	if target != "" || e.PlanVersion == "" {
+		v.Go, v.GoWord = cmp.Or(target, e.ShopURL, "/"), "Go to the shop"
+	}
 	switch phase {
 	case sale.PhaseLobby:
 		v.Opens = zoned(e.OpensAt, e.TimeZone)

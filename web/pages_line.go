@@ -20,6 +20,10 @@ func (s *Server) joinForm(c echo.Context) error {
 	if _, _, err := s.office.Event(event); err != nil {
 		return err
 	}
+	target, err := returnTarget(c.Request())
+	if err != nil {
+		return err
+	}
 	visitor, err := s.admitVisitor(c)
 	if err != nil {
 		return err
@@ -30,7 +34,7 @@ func (s *Server) joinForm(c echo.Context) error {
 	if _, _, err := s.office.Join(event, visitor); err != nil {
 		return err
 	}
-	return seeOther(c, eventPath(event)+"/line")
+	return seeOther(c, eventPath(event)+"/line"+returnQuery(target))
 }
 
 // leaveForm gives the place back.
@@ -70,7 +74,11 @@ func (s *Server) linePage(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	v := lineData{page: page{Title: e.Name}, waitData: waitView(e, phase), Phase: phase}
+	target, err := returnTarget(c.Request())
+	if err != nil {
+		return err
+	}
+	v := lineData{page: page{Title: e.Name}, waitData: waitView(e, phase, target), Phase: phase}
 	v.Place.Status = sale.NotEntered
 	if visitor, ok := s.visitor(c); ok {
 		if v.Place, err = s.office.Poll(e.ID, visitor); err != nil {

@@ -218,6 +218,11 @@ func (s *Server) routes() []route {
 		{"POST", order + "/cancel", s.cancel},
 		{"POST", order + "/confirm", shop(s.confirm)},
 		{"POST", api + "/payments/:provider/webhook", s.webhook},
+		{"POST", event + "/tokens/verify", shop(s.verifyToken)},
+		{"POST", event + "/tokens/claim", shop(s.onToken(s.office.ClaimToken))},
+		{"POST", event + "/tokens/release", shop(s.onToken(s.office.ReleaseToken))},
+		{"POST", event + "/tokens/consume", shop(s.onToken(s.office.ConsumeToken))},
+		{"GET", api + "/check", s.check},
 
 		{"GET", api + "/lanes", shop(s.listLanes)},
 		{"GET", lane, shop(s.showLane)},

@@ -1,0 +1,150 @@
+package web
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/labstack/echo/v4"
+
+	"foyer/sale"
+)
+
+// What a shop behind Foyer and its proxy are told. Proxies must overwrite them in
+// what clients send.
+const (
+	headerShopVisitor = "X-Foyer-Visitor"  // the visitor's id, to the shop
+	headerShopToken   = "X-Foyer-Token"    // his entry token, to the shop
+	headerShopWait    = "X-Foyer-Location" // where who is not let in should go
+	headerShopStatus  = "X-Foyer-Status"   // 303 or 429: how to answer him, for nginx
+)
+
+// refusedEntry is how long a program that is not let in should wait.
+const refusedEntry = 5 * time.Second
+
+var errNotYourTurn = &sale.Refusal{
+	Code: "not_your_turn", RetryAfter: refusedEntry,
+	Detail: "It is not your turn yet, or your turn is over. Join the line at the address in the X-Foyer-Location header.",
+}
+
+// gate asks whether a request may go into the shop behind an event.
+func (s *Server) gate(r *http.Request, event string) (sale.Pass, error) {
+	visitor, _ := s.visitorIn(r)
+	return s.office.Admits(event, visitor, entryToken(r.Header))
+}
+
+// check answers proxies that ask before they let a request pass (forward auth).
+// It sets no cookie, and what is malformed is nobody.
+func (s *Server) check(c echo.Context) error {
+	event, nginx := c.QueryParam("event"), false
+	switch proxy := c.QueryParam("proxy"); {
+	case event == "":
+		return refuse("bad_request", "Name the event: /api/v1/check?event=ID.")
+	case proxy == "nginx":
+		nginx = true
+	case proxy != "":
+		return refuse("bad_request", `The parameter "proxy" takes "nginx" only.`)
+	}
+	pass, err := s.gate(c.Request(), event)
+	if err != nil {
+		return err
+	}
+	h := c.Response().Header()
+	if pass.In {
+		passOn(h, pass)
+		c.Response().WriteHeader(http.StatusNoContent)
+		return nil
+	}
+	a := askedFor(c.Request())
+	if !nginx {
+		return s.turnAway(c, event, a)
+	}
+	h.Set(headerShopWait, a.waitingPage(event))
+	h.Set(headerShopStatus, "429")
+	if a.page {
+		h.Set(headerShopStatus, "303")
+	}
+	h.Set(echo.HeaderRetryAfter, "5")
+	return c.NoContent(http.StatusUnauthorized)
+}
+
+// passOn tells the shop who comes in.
+func passOn(h http.Header, pass sale.Pass) {
+	if pass.Visitor != uuid.Nil {
+		h[headerShopVisitor] = []string{pass.Visitor.String()}
+	}
+	if pass.Token != "" {
+		h[headerShopToken] = []string{pass.Token}
+	}
+}
+
+// turnAway sends a person to the waiting page, and tells a program to come again.
+func (s *Server) turnAway(c echo.Context, event string, a asked) error {
+	if a.page {
+		return seeOther(c, a.waitingPage(event))
+	}
+	c.Response().Header().Set(headerShopWait, a.waitingPage(event))
+	return errNotYourTurn
+}
+
+// asked is the request that a proxy asks about.
+type asked struct {
+	page   bool   // somebody wants to look at a page
+	target string // what he wanted, when it is fit to send him back there
+}
+
+// askedFor reads what Caddy and Traefik (X-Forwarded-*) or the recipe for nginx
+// (X-Original-*) tell of the original request. All of it may be forged and
+// decides only where the one who sent it is sent.
+func askedFor(r *http.Request) (a asked) {
+	first := func(names ...string) string {
+		for _, n := range names {
+			if v := r.Header[n]; len(v) > 0 {
+				return v[0]
+			}
+		}
+		return ""
+	}
+	method := first("X-Original-Method", "X-Forwarded-Method")
+	a.page = (method == "" || method == http.MethodGet || method == http.MethodHead) && strings.Contains(r.Header.Get(echo.HeaderAccept), "text/html")
+	if to := first("X-Original-Uri", "X-Forwarded-Uri"); a.page && sale.LocalTarget(to) {
+		a.target = to
+	}
+	return a
+}
+
+// waitingPage is the event's waiting page, which leads back to what was asked for.
+func (a asked) waitingPage(event string) string {
+	return eventPath(event) + returnQuery(a.target)
+}
+
+func returnQuery(target string) string {
+	if target == "" {
+		return ""
+	}
+	return "?return=" + url.QueryEscape(target)
+}
+
+var errBadReturn = &sale.Refusal{Code: "bad_return", Detail: "The address to return to must be a path on this site."}
+
+// returnTarget reads where the visitor wants to go when it is his turn; "" is
+// wherever the event leads. Anything but a path on this site is refused.
+func returnTarget(r *http.Request) (string, error) {
+	if r.URL.RawQuery == "" {
+		return "", nil
+	}
+	q, err := url.ParseQuery(r.URL.RawQuery)
+	if err != nil {
+		return "", errBadReturn
+	}
+	to, there := q["return"]
+	switch {
+	case !there:
+		return "", nil
+	case len(to) != 1 || !sale.LocalTarget(to[0]):
+		return "", errBadReturn
+	}
+	return to[0], nil
+}

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os/signal"
 	"runtime/debug"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -206,6 +207,9 @@ func (h *house) run(ctx context.Context, p program, opened func(context.Context,
 	}
 	fmt.Fprintf(p.out, "Foyer %s listens on %s\n", versionText(), h.url)
 	h.log.Info("open", "address", h.listener.Addr().String(), "data", h.settings.Data, "version", versionText())
+	if strings.HasPrefix(h.settings.BaseURL, "https:") && len(h.settings.Proxies) == 0 {
+		h.log.Warn("--base-url is https, so a proxy must stand in front, and no --trusted-proxies names it: visitors will share one limit")
+	}
 	var err error
 	if opened != nil {
 		err = opened(background, h)

@@ -49,7 +49,7 @@ func (s *settings) bind(f *flag.FlagSet) {
 	f.Var(&s.Sinks, "sink", "`TOPIC=URL` where messages of a topic go, * for all; repeatable; see Sinks below (default *=log:)")
 	f.Var(&s.AllowTargets, "allow-targets", "`CIDR,...` of private networks that tasks may reach, and webhooks by name")
 	f.BoolVar(&s.DemoProvider, "demo-provider", false, "offer the demo payment provider, which takes no money; needs FOYER_DEMO_SECRET, except in a demo")
-	f.IntVar(&s.RateLimit, "rate-limit", 2500, "`NUMBER` of new visitors, and of joins, that one address may make per second, with bursts of four times that; 0 is no limit")
+	f.IntVar(&s.RateLimit, "rate-limit", 2500, "`NUMBER` of new visitors and joins that one address (IPv6: /64) may make per second, with bursts of four times that; a network (/24, /48) may make four times as many, one visitor a tenth; 0 is no limit")
 	f.DurationVar(&s.Tick, "tick", time.Second, "`DURATION` between two looks at who may come in")
 	f.BoolVar(&s.LogRequests, "log-requests", true, "write one JSON line per request to the log (standard error)")
 	f.BoolVar(&s.HTTP2, "http2", false, "offer HTTP/2 without TLS (h2c) to proxies beside HTTP/1.1")

@@ -199,7 +199,7 @@ func TestProblemsCarryWhatTheirCodePromises(t *testing.T) {
 		t.Errorf("got Retry-After %q, retryAfterSeconds %v", a.Header.Get("Retry-After"), a.field("retryAfterSeconds"))
 	}
 	h.clock.pass(time.Hour)
-	h.server.limit = newLimiter(0, 0)
+	h.server.limits = newLimits(0)
 	h.held("gala", `["A-1"]`)
 	a = h.staff("POST", "/api/v1/orders/"+order+"/confirm", `{"amount":8500,"currency":"EUR"}`, "Idempotency-Key", "1").refused(409, "refund_due")
 	if a.text("order.orderId") != order || a.text("order.status") != "REFUND_DUE" {

@@ -109,17 +109,8 @@ func entryToken(h http.Header) string {
 	return h.Get("X-Queue-Token")
 }
 
-// admitVisitor tells who asks, and makes a visitor with his cookie when it is
-// nobody known. The answer must not be cached then, and says so.
-func (s *Server) admitVisitor(c echo.Context) (uuid.UUID, error) {
-	if v, ok := s.visitor(c); ok {
-		return v, nil
-	}
-	v, _, err := s.newVisitor(c)
-	return v, err
-}
-
-// newVisitor makes a visitor and sets his cookie, within the rate limit.
+// newVisitor makes a visitor and sets his cookie, within the rate limit. The
+// answer must not be cached then, and says so.
 func (s *Server) newVisitor(c echo.Context) (v uuid.UUID, credential string, err error) {
 	if err := s.limited(c); err != nil {
 		return v, "", err

@@ -31,6 +31,9 @@ func (s *Server) around(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) (err error) {
 		start := time.Now()
 		s.prepare(c)
+		if len(s.conf.Proxies) == 0 && s.hidden.note(c.Request()) {
+			s.log.Warn("every request comes from one private address and says that it was passed on: visitors share one limit until the proxy is named with --trusted-proxies", "proxy", s.hidden.proxy())
+		}
 		defer func() {
 			if v := recover(); v != nil {
 				err = s.recovered(c, v)

@@ -95,8 +95,12 @@ func (s *Server) showAdmin(c echo.Context, by *sale.Key, try adminTry) error {
 		Form      eventForm
 		Version   string
 		Findings  []sale.Finding
-		Unwell    error // why nothing can be written
+		Unwell    error  // why nothing can be written
+		Hidden    string // the address of a proxy that nobody named
 	}{staffPage: staffFrame(c, by, "Box office – Foyer"), Form: try.form, Version: s.conf.Version, Findings: s.conf.Findings, Unwell: s.conf.Ready()}
+	if len(s.conf.Proxies) == 0 {
+		v.Hidden = s.hidden.proxy()
+	}
 	v.Script = "admin.js"
 	status, err := v.fail(s, try.trouble)
 	if err != nil {

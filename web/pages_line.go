@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"net/http"
+	"net/url"
 	"strconv"
 	"time"
 
@@ -13,6 +14,12 @@ import (
 
 	"foyer/sale"
 )
+
+// returned marks the second step of joining: the browser sends the form again,
+// now with the cookie. Who keeps no cookie gets no number.
+const returned = "returned"
+
+var errNoCookie = refuse(sale.ErrNoVisitor.Code, "Your browser did not keep the cookie that keeps your place. Please allow cookies for this site and join again.")
 
 // joinForm joins the line for a browser without scripts.
 func (s *Server) joinForm(c echo.Context) error {
@@ -24,11 +31,21 @@ func (s *Server) joinForm(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	visitor, err := s.admitVisitor(c)
-	if err != nil {
-		return err
+	visitor, known := s.visitor(c)
+	switch {
+	case !known && c.QueryParam(returned) != "":
+		return errNoCookie
+	case !known:
+		if _, _, err := s.newVisitor(c); err != nil {
+			return err
+		}
+		again := url.Values{returned: {"1"}}
+		if target != "" {
+			again.Set("return", target)
+		}
+		return c.Redirect(http.StatusTemporaryRedirect, eventPath(event)+"/line?"+again.Encode()) // it keeps the method
 	}
-	if err := s.limited(c); err != nil {
+	if err := s.limitedJoin(c, visitor); err != nil {
 		return err
 	}
 	if _, _, err := s.office.Join(event, visitor); err != nil {

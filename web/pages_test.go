@@ -71,7 +71,14 @@ func (b *browser) post(path string, fields ...string) *answer {
 	for i := 0; i+1 < len(fields); i += 2 {
 		form.Add(fields[i], fields[i+1])
 	}
-	return b.send(http.MethodPost, path, "application/x-www-form-urlencoded", strings.NewReader(form.Encode()))
+	send := func(path string) *answer {
+		return b.send(http.MethodPost, path, "application/x-www-form-urlencoded", strings.NewReader(form.Encode()))
+	}
+	a := send(path)
+	if a.Status == http.StatusTemporaryRedirect { // as browsers do, once with what they keep
+		a = send(a.Header.Get("Location"))
+	}
+	return a
 }
 
 // follow checks for a 303 and goes where it says.

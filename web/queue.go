@@ -27,7 +27,7 @@ func (s *Server) join(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := s.limited(c); err != nil {
+	if err := s.limitedJoin(c, visitor); err != nil {
 		return err
 	}
 	v, created, err := s.office.Join(param(c, "event"), visitor)

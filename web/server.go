@@ -51,8 +51,10 @@ type Config struct {
 	BaseURL string
 	// Proxies are trusted to tell the client's address and scheme.
 	Proxies []netip.Prefix
-	// RateLimit is how many visitors and how many joins one address may make
-	// per second, with bursts of four seconds' worth; 0 is no limit.
+	// RateLimit is how many visitors and joins, taken together, one address (of
+	// IPv6 a /64) may make per second, with bursts of four seconds' worth; 0 is
+	// no limit. A network (/24, of IPv6 /48) may make four times as many, a
+	// visitor a tenth of the joins.
 	RateLimit int
 	// Webhooks verify what payment providers send in, by provider name.
 	Webhooks map[string]Webhook
@@ -79,10 +81,11 @@ type Server struct {
 	echo       *echo.Echo
 	visitorKey *sale.Signer
 	staffKey   *sale.Signer
-	limit      *limiter // of new visitors and joins
-	wrongKeys  *limiter // of tries to guess one
+	limits     limits
+	wrongKeys  *limiter[netip.Addr] // of tries to guess one, by customer
+	hidden     hidden               // the proxy that nobody named
 	cross      *http.CrossOriginProtection
-	address    func(*http.Request) string // the client's
+	address    func(*http.Request) string // the client's, or ""
 	scheme     func(*http.Request) string // "http" or "https"
 	metrics    *metrics
 	statuses   sheets
@@ -113,10 +116,10 @@ func New(c Config) *Server {
 		log:        c.Log,
 		visitorKey: sale.NewSigner(sale.Subkey(c.Secret, "visitor")),
 		staffKey:   sale.NewSigner(sale.Subkey(c.Secret, "staff session")),
-		limit:      newLimiter(c.RateLimit, limitBurst*c.RateLimit),
-		wrongKeys:  newLimiter(wrongKeysPerSecond, wrongKeys),
+		limits:     newLimits(c.RateLimit),
+		wrongKeys:  newLimiter[netip.Addr](wrongKeysPerSecond, wrongKeys),
 		cross:      http.NewCrossOriginProtection(),
-		address:    echo.ExtractIPDirect(),
+		address:    func(r *http.Request) string { return addrText(clientOf(r, c.Proxies)) },
 		scheme:     echo.ExtractSchemeDirect(),
 		extra:      map[string]bool{},
 		done:       make(chan struct{}),
@@ -124,9 +127,7 @@ func New(c Config) *Server {
 	s.metrics = newMetrics(c)
 	c.Registry.MustRegister(findingsGauge(len(c.Findings)))
 	if len(c.Proxies) > 0 {
-		trust := trusted(c.Proxies)
-		s.address = echo.ExtractIPFromXFFHeader(trust...)
-		s.scheme = echo.ExtractSchemeFromHeaders(trust...)
+		s.scheme = echo.ExtractSchemeFromHeaders(trusted(c.Proxies)...)
 	}
 	if u, err := url.Parse(c.BaseURL); err == nil && u.Host != "" {
 		_ = s.cross.AddTrustedOrigin(u.Scheme + "://" + u.Host)

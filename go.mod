@@ -3,6 +3,7 @@ module foyer
 go 1.26.0
 
 require (
+	github.com/altcha-org/altcha-lib-go v1.0.0
 	github.com/anishathalye/porcupine v1.3.1
 	github.com/bojanz/currency v1.5.1
 	github.com/chromedp/cdproto v0.160.1

@@ -94,7 +94,7 @@ func TestReadmeTellsEverySettingAndNoOther(t *testing.T) {
 	if n := strings.Count(string(readme), "| `--"); n != rows {
 		t.Errorf("README has %d rows about flags, %d of them are flags", n, rows)
 	}
-	for _, name := range []string{"FOYER_ADMIN_KEY", "FOYER_WEBHOOK_SECRET", "FOYER_DEMO_SECRET", "FOYER_STRIPE_KEY", "FOYER_STRIPE_WEBHOOK_SECRET"} {
+	for _, name := range []string{"FOYER_ADMIN_KEY", "FOYER_WEBHOOK_SECRET", "FOYER_DEMO_SECRET", "FOYER_STRIPE_KEY", "FOYER_STRIPE_WEBHOOK_SECRET", "FOYER_TURNSTILE_SITE_KEY", "FOYER_TURNSTILE_SECRET", "FOYER_HCAPTCHA_SITE_KEY", "FOYER_HCAPTCHA_SECRET"} {
 		if !strings.Contains(string(readme), name) || !strings.Contains(secretHelp, name) {
 			t.Errorf("README or the manual does not tell of %s", name)
 		}

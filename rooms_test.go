@@ -13,13 +13,14 @@ import (
 // rooms but the pure ones.
 var rooms = map[string][]string{
 	"foyer": {
-		"foyer/outbox", "foyer/outbox/filesink", "foyer/outbox/httptask", "foyer/outbox/kafkasink", "foyer/outbox/logsink", "foyer/outbox/mailsink",
+		"foyer/challenge", "foyer/outbox", "foyer/outbox/filesink", "foyer/outbox/httptask", "foyer/outbox/kafkasink", "foyer/outbox/logsink", "foyer/outbox/mailsink",
 		"foyer/outbox/natssink", "foyer/outbox/webhook", "foyer/pay/demo", "foyer/pay/stripe", "foyer/sale", "foyer/seats",
 		"foyer/store", "foyer/tickets", "foyer/web", "github.com/google/uuid",
 		"github.com/prometheus/client_golang/prometheus", "github.com/prometheus/client_golang/prometheus/promhttp",
 	},
 	"foyer/queue":                    {},
 	"foyer/cell":                     {},
+	"foyer/challenge":                {"github.com/altcha-org/altcha-lib-go", "github.com/google/uuid"},
 	"foyer/seats":                    {"foyer/cell"},
 	"foyer/outbox":                   {},
 	"foyer/outbox/client":            {"foyer/outbox"},
@@ -43,7 +44,7 @@ var rooms = map[string][]string{
 	"foyer/tickets":         {"github.com/google/uuid", "rsc.io/qr"},
 	"foyer/static":          {},
 	"foyer/web": {
-		"foyer/cell", "foyer/outbox", "foyer/queue", "foyer/sale", "foyer/seats", "foyer/static", "foyer/tickets", "github.com/google/uuid", "github.com/labstack/echo/v4",
+		"foyer/cell", "foyer/challenge", "foyer/outbox", "foyer/queue", "foyer/sale", "foyer/seats", "foyer/static", "foyer/tickets", "github.com/google/uuid", "github.com/labstack/echo/v4",
 		"github.com/prometheus/client_golang/prometheus", "github.com/prometheus/client_golang/prometheus/promhttp",
 		"github.com/prometheus/client_golang/prometheus/collectors", "github.com/bojanz/currency", "golang.org/x/text/language",
 	},

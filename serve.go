@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"net"
 	"net/http"
 	"os/signal"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -149,6 +151,7 @@ func (h *house) wire() {
 	})
 	h.office = sale.New(sale.Config{
 		Store: h.store, Secret: h.store.Secret(), Sinks: s.Sinks.names, TicketCode: codes.Code, Ticket: codes.Ticket, Relay: h.relay, Lanes: h.relay, Providers: providers,
+		Challenges: slices.Collect(maps.Keys(s.Widgets)),
 	})
 	var requests io.Writer
 	if s.LogRequests {
@@ -156,7 +159,7 @@ func (h *house) wire() {
 	}
 	h.web = web.New(web.Config{
 		Office: h.office, Ready: h.store.Ready, Findings: h.store.Findings(), Backup: h.backup, Log: h.log, Requests: requests, Secret: h.store.Secret(), BaseURL: s.BaseURL,
-		Proxies: s.Proxies, RateLimit: s.RateLimit, Webhooks: hooks, Extra: extra, Version: versionText(),
+		Proxies: s.Proxies, RateLimit: s.RateLimit, Widgets: s.Widgets, Webhooks: hooks, Extra: extra, Version: versionText(),
 		Metrics: s.Metrics == "", Registry: h.registry, Messages: h.relay.Stats, Sinks: h.relay.Sinks,
 	})
 }

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"foyer/challenge"
 	"foyer/outbox/webhook"
 )
 
@@ -38,6 +39,7 @@ type settings struct {
 	StripeKey      string
 	StripeSecrets  []string
 	StripeURL      string // empty: Stripe's own
+	Widgets        map[string]*challenge.Widget
 }
 
 func (s *settings) bind(f *flag.FlagSet) {
@@ -82,6 +84,11 @@ Secrets, from the environment only:
                         whsec_... of the endpoint at Stripe that posts to /api/v1/payments/stripe/webhook; several separated by
                         blanks while one is rolled
   FOYER_STRIPE_URL      for tests: another address for Stripe's API
+  FOYER_TURNSTILE_SITE_KEY, FOYER_TURNSTILE_SECRET
+                        of Cloudflare Turnstile, for events with "challenge": "turnstile"; FOYER_TURNSTILE_URL is for tests:
+                        another address for siteverify
+  FOYER_HCAPTCHA_SITE_KEY, FOYER_HCAPTCHA_SECRET
+                        of hCaptcha, for "hcaptcha"; FOYER_HCAPTCHA_URL is for tests
 `
 
 // envName is the environment twin of a flag.
@@ -209,7 +216,31 @@ func (s *settings) secrets(env func(string) (string, bool)) (err error) {
 			return usageError("FOYER_DEMO_SECRET: %v", err)
 		}
 	}
+	if err := s.widgets(env); err != nil {
+		return err
+	}
 	return s.stripe(env)
+}
+
+// widgets reads the keys of what can check visitors. One without the other would
+// let nobody in.
+func (s *settings) widgets(env func(string) (string, bool)) error {
+	s.Widgets = map[string]*challenge.Widget{}
+	for name, widget := range map[string]func(siteKey, secret, verify string) *challenge.Widget{"turnstile": challenge.Turnstile, "hcaptcha": challenge.HCaptcha} {
+		prefix := "FOYER_" + strings.ToUpper(name)
+		get := func(what string) string { v, _ := env(prefix + what); return strings.TrimSpace(v) }
+		siteKey, secret, verify := get("_SITE_KEY"), get("_SECRET"), get("_URL")
+		if (siteKey == "") != (secret == "") {
+			return usageError("%s_SITE_KEY and %s_SECRET belong together: set both", prefix, prefix)
+		}
+		if u, err := url.Parse(verify); verify != "" && (err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https") {
+			return usageError("%s_URL must be an address such as http://127.0.0.1:9000/siteverify", prefix)
+		}
+		if siteKey != "" {
+			s.Widgets[name] = widget(siteKey, secret, verify)
+		}
+	}
+	return nil
 }
 
 // stripe reads what is needed to take money on Stripe. A key alone would sell

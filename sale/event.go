@@ -24,6 +24,12 @@ type Settings struct {
 	// ShopURL is where a turn leads when the event has no plan: into a shop behind
 	// the waiting room. A path on the same host, or an http(s) address; "" is "/".
 	ShopURL string `json:"shopUrl,omitempty"`
+	// Challenge is what a visitor must prove before he gets a number: "" nothing,
+	// "altcha" work, "turnstile" or "hcaptcha" what such a widget says of him.
+	Challenge string `json:"challenge"`
+	// ChallengeCost is the largest number that the work may hide, so about twice
+	// the hashes it takes; 0 is the default.
+	ChallengeCost int `json:"challengeCost"`
 }
 
 // clone copies the settings so that nothing is shared with the original.

@@ -31,6 +31,7 @@ type Office struct {
 	sinks       func(topic string) []string
 	ticketCode  func(ticket uuid.UUID) string
 	providers   map[string]Provider
+	challenges  []string
 	queueCipher cipher.Block
 	relay       Relay
 	deciding    chan struct{} // holds one while staff decide about messages: one after the other
@@ -60,11 +61,13 @@ type Config struct {
 	Lanes Lanes
 	// Providers take money; "shop" (the venue's own server) needs none.
 	Providers []Provider
+	// Challenges are set up beside "altcha", which always is.
+	Challenges []string
 }
 
 // New returns an office over a store.
 func New(c Config) *Office {
-	o := &Office{store: c.Store, sinks: c.Sinks, ticketCode: c.TicketCode, relay: c.Relay, deciding: make(chan struct{}, 1), ruling: make(chan struct{}, 1), wishes: wishes{seats: map[wish]int{}}, providers: map[string]Provider{}}
+	o := &Office{store: c.Store, challenges: c.Challenges, sinks: c.Sinks, ticketCode: c.TicketCode, relay: c.Relay, deciding: make(chan struct{}, 1), ruling: make(chan struct{}, 1), wishes: wishes{seats: map[wish]int{}}, providers: map[string]Provider{}}
 	if o.lanes = c.Lanes; o.lanes == nil {
 		o.lanes = still{}
 	}

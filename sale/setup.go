@@ -20,6 +20,7 @@ func DefaultSettings() Settings {
 			HoldSeconds: 300, PaySeconds: 240, PayMarginSeconds: 60, MaxSeatsPerOrder: 4, MaxWaiting: 2_000_000,
 			Buyer: "optional",
 		},
+		ChallengeCost: defaultChallengeCost,
 	}
 }
 
@@ -28,7 +29,7 @@ var idPattern = regexp.MustCompile(`^[a-z0-9-]{1,64}$`)
 const maxPrice = 1_000_000_000_000 // minor units; a whole order stays far below int64
 
 // check tells everything that is wrong with the settings, or nil.
-func (s *Settings) check(providers map[string]Provider) error {
+func (s *Settings) check(providers map[string]Provider, challenges []string) error {
 	var wrong []string
 	add := func(bad bool, format string, args ...any) {
 		if bad {
@@ -59,6 +60,14 @@ func (s *Settings) check(providers map[string]Provider) error {
 	}
 	wrongURL := shopURL(s.ShopURL)
 	add(wrongURL != "", "%s", wrongURL)
+	switch {
+	case s.Challenge == "" || s.Challenge == ChallengeWork || slices.Contains(challenges, s.Challenge):
+	case s.Challenge == "turnstile" || s.Challenge == "hcaptcha":
+		add(true, "challenge %q is not set up: start Foyer with its site key and secret.", s.Challenge)
+	default:
+		add(true, "challenge must be \"\", \"altcha\", \"turnstile\" or \"hcaptcha\".")
+	}
+	add(s.ChallengeCost != 0 && (s.ChallengeCost < 1000 || s.ChallengeCost > 10_000_000), "challengeCost must be 1000 to 10000000.")
 	wrong = append(wrong, s.Rules.check()...)
 	if wrong == nil {
 		return nil
@@ -106,7 +115,7 @@ func (o *Office) CreateEvent(actor string, s Settings) (*Event, error) {
 	if s.Providers == nil {
 		s.Providers = append(slices.Sorted(maps.Keys(o.providers)), "shop", "door")
 	}
-	if err := s.check(o.providers); err != nil {
+	if err := s.check(o.providers, o.challenges); err != nil {
 		return nil, err
 	}
 	var e *Event
@@ -146,7 +155,7 @@ func (o *Office) ChangeEvent(actor, id string, edit func(*Settings) error) (*Eve
 		if before.opened(now) && !e.opened(now) && line.Next > 1 {
 			return ErrPromise.say("The sale has opened and people have places. Pause it instead of opening it later.")
 		}
-		return cmp.Or(e.check(o.providers), drawOf(e, before.Order, line))
+		return cmp.Or(e.check(o.providers, o.challenges), drawOf(e, before.Order, line))
 	})
 }
 

@@ -82,6 +82,7 @@ const join = async note => {
 	try {
 		let r = await call('POST', Q)
 		if (r.s == 401) { await call('POST', A + '/visitors'); r = await call('POST', Q) }
+		if (r.j.challenge) r = await (await import('/static/proof.js')).prove(r.j.challenge, Q, $('why'))
 		if (g != gen) return
 		keep(gone, '')
 		if (r.s < 300) {

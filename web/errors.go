@@ -26,6 +26,7 @@ type problem struct {
 	RetryAfter time.Duration   // zero: no advice
 	Order      *sale.OrderView // the order it speaks of
 	Problems   []seats.Problem // bad_plan only
+	Challenge  any             // challenge_required only
 }
 
 type kind struct {
@@ -45,6 +46,7 @@ var kinds = map[string]kind{
 	"wrong_event":         {http.StatusForbidden, "Wrong event"},
 	"cross_site":          {http.StatusForbidden, "Cross-site request"},
 	"not_your_turn":       {http.StatusTooManyRequests, "Not your turn"},
+	"challenge_required":  {http.StatusForbidden, "Challenge required"},
 	"too_many_requests":   {http.StatusTooManyRequests, "Too many requests"},
 
 	// what is not there
@@ -126,12 +128,13 @@ var kinds = map[string]kind{
 	"backup_running":   {http.StatusConflict, "Backup running"},
 
 	// what does not work
-	"internal":             {http.StatusInternalServerError, "Internal error"},
-	"provider_unavailable": {http.StatusBadGateway, "Provider unavailable"},
-	"line_full":            {http.StatusServiceUnavailable, "Line full"},
-	"streams_full":         {http.StatusServiceUnavailable, "Too many streams"},
-	"unavailable":          {http.StatusServiceUnavailable, "Unavailable"},
-	"no_space":             {http.StatusInsufficientStorage, "Too little disk space"},
+	"internal":              {http.StatusInternalServerError, "Internal error"},
+	"provider_unavailable":  {http.StatusBadGateway, "Provider unavailable"},
+	"challenge_unavailable": {http.StatusServiceUnavailable, "Challenge unavailable"},
+	"line_full":             {http.StatusServiceUnavailable, "Line full"},
+	"streams_full":          {http.StatusServiceUnavailable, "Too many streams"},
+	"unavailable":           {http.StatusServiceUnavailable, "Unavailable"},
+	"no_space":              {http.StatusInsufficientStorage, "Too little disk space"},
 }
 
 // The refusals that only HTTP knows.
@@ -193,6 +196,9 @@ func (s *Server) problem(err error) problem {
 		return problem{Status: k.status, Code: "internal", Title: k.title, Detail: "Something went wrong on our side. Try again in a moment."}
 	}
 	p := problem{Status: k.status, Code: r.Code, Title: k.title, Detail: r.Detail, Seats: r.Seats, UsedAt: r.UsedAt, RetryAfter: r.RetryAfter, Order: r.Order}
+	if u := new(unproved); errors.As(err, &u) {
+		p.Challenge = u.challenge
+	}
 	if plan != nil {
 		p.Problems = plan.Problems
 	}
@@ -216,7 +222,8 @@ func (p problem) MarshalJSON() ([]byte, error) {
 		RetryAfter int             `json:"retryAfterSeconds,omitempty"`
 		Order      *orderDoc       `json:"order,omitempty"`
 		Problems   []seats.Problem `json:"problems,omitempty"`
-	}{"/problems/" + p.Code, p.Title, p.Status, p.Detail, p.Code, p.Seats, stampOf(p.UsedAt), wholeSeconds(p.RetryAfter), order, p.Problems})
+		Challenge  any             `json:"challenge,omitempty"`
+	}{"/problems/" + p.Code, p.Title, p.Status, p.Detail, p.Code, p.Seats, stampOf(p.UsedAt), wholeSeconds(p.RetryAfter), order, p.Problems, p.Challenge})
 }
 
 // wholeSeconds rounds up, since a client that comes a moment early is refused again.

@@ -165,6 +165,11 @@ func TestEveryRowOfTheErrorTableIsReached(t *testing.T) {
 	laneErrors(newHouse(t), check)
 	moneyErrors(newHouse(t), check)
 	forgetErrors(newHouse(t), check)
+	h = newHouse(t)
+	h.event("hard", `"challenge":"altcha"`)
+	h.event("down", `"challenge":"hcaptcha"`)
+	check(h.do("POST", "/api/v1/events/hard/queue", "", "X-Visitor", h.visitor()), "challenge_required")
+	check(h.do("POST", "/api/v1/events/down/queue", "", "X-Visitor", h.visitor()), "challenge_unavailable")
 	limited := newHouse(t, func(c *Config) { c.RateLimit = 1 })
 	for range limitBurst {
 		limited.visitor()

@@ -27,6 +27,7 @@ type eventDoc struct {
 	Prices      map[string]sale.Money `json:"prices"`
 	Rules       sale.Rules            `json:"rules"`
 	Providers   []string              `json:"providers"`
+	Challenge   string                `json:"challenge"`
 	Phase       sale.Phase            `json:"phase"`
 	PlanVersion string                `json:"planVersion,omitempty"`
 	ShopURL     string                `json:"shopUrl,omitempty"`
@@ -39,7 +40,7 @@ func eventOf(e *sale.Event, phase sale.Phase) eventDoc {
 		ID: e.ID, Name: e.Name, Venue: e.Venue,
 		StartsAt: stampAt(e.StartsAt), OpensAt: stampAt(e.OpensAt), ClosesAt: stampAt(e.ClosesAt),
 		TimeZone: e.TimeZone, Currency: e.Currency, Order: e.Order, Line: e.Line,
-		Prices: map[string]sale.Money{}, Rules: e.Rules, Providers: e.Providers,
+		Prices: map[string]sale.Money{}, Rules: e.Rules, Providers: e.Providers, Challenge: e.Challenge,
 		Phase: phase, PlanVersion: e.PlanVersion, ShopURL: e.ShopURL, Message: e.Message, ServerTime: stamp(time.Now()),
 	}
 	for category, price := range e.Prices {

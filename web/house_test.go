@@ -137,7 +137,7 @@ func (h *house) open(edit ...func(*Config)) *house {
 	t.Cleanup(func() { _ = st.Close() })
 	h.store = st
 	h.office = sale.New(sale.Config{
-		Store: st, Secret: st.Secret(), Providers: []sale.Provider{h.till},
+		Store: st, Secret: st.Secret(), Providers: []sale.Provider{h.till}, Challenges: []string{"turnstile", "hcaptcha"},
 		TicketCode: func(ticket uuid.UUID) string { return "code-" + ticket.String() },
 		Ticket: func(code string) (uuid.UUID, bool) {
 			ticket, err := uuid.Parse(strings.TrimPrefix(code, "code-"))

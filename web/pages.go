@@ -73,6 +73,13 @@ var views = template.Must(template.New("").Funcs(template.FuncMap{
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
 	"manifest-src 'self'; base-uri 'none'; frame-ancestors 'none'; form-action "
 
+// policyWith is the policy of a page with a widget of these origins.
+func policyWith(origins []string) string {
+	also := " " + strings.Join(origins, " ")
+	p := strings.NewReplacer("script-src 'self'", "script-src 'self'"+also, "style-src 'self'", "style-src 'self'"+also, "connect-src 'self'", "connect-src 'self'"+also).Replace(policy)
+	return "frame-src" + also + "; " + p
+}
+
 func pageHeaders(h http.Header, formAction string) {
 	h.Set("Content-Security-Policy", policy+formAction)
 	h.Set("X-Content-Type-Options", "nosniff")
@@ -249,6 +256,9 @@ func (s *Server) waitPage(c echo.Context) error {
 		return err
 	}
 	pageHeaders(c.Response().Header(), "'self'")
+	if w := s.conf.Widgets[e.Challenge]; w != nil {
+		c.Response().Header().Set("Content-Security-Policy", policyWith(w.Origins)+"'self'")
+	}
 	if target != "" { // a page for everybody who wants to go there, not kept
 		one, err := newShell(e, phase, target)
 		if err != nil {
@@ -282,13 +292,13 @@ func newShell(e *sale.Event, phase sale.Phase, target string) (*shell, error) {
 
 type waitData struct {
 	ID, Name, Venue, Starts, Opens, Message, Lead string
-	Joinable, Drawn                               bool
+	Joinable, Drawn, Asks                         bool   // Asks for a proof, which takes scripts
 	Return                                        string // where the visitor came from, and wants to go back to
 	Go, GoWord                                    string // where a turn leads: to the seat map or the shop
 }
 
 func waitView(e *sale.Event, phase sale.Phase, target string) waitData {
-	v := waitData{ID: e.ID, Name: e.Name, Venue: e.Venue, Starts: zoned(e.StartsAt, e.TimeZone), Message: e.Message, Joinable: true, Drawn: e.Draw != nil, Return: target}
+	v := waitData{ID: e.ID, Name: e.Name, Venue: e.Venue, Starts: zoned(e.StartsAt, e.TimeZone), Message: e.Message, Joinable: true, Drawn: e.Draw != nil, Asks: e.Challenge != "", Return: target}
 	v.Go, v.GoWord = eventPath(e.ID)+"/seats", "Choose seats"
 	if target != "" || e.PlanVersion == "" {
 		v.Go, v.GoWord = cmp.Or(target, e.ShopURL, "/"), "Go to the shop"

@@ -36,6 +36,7 @@ func (s *Server) adminPages(e *echo.Echo) {
 	get("/admin/events/:event", admin, s.adminEventPage)
 	post("/admin/events/:event/say", admin, s.sayForm)
 	post("/admin/events/:event/pace", admin, s.paceForm)
+	post("/admin/events/:event/challenge", admin, s.challengeForm)
 	post("/admin/events/:event/prices", admin, s.pricesForm)
 	post(planFormPath, admin, s.planForm)
 	get("/admin/events/:event/report", admin, s.reportPage)
@@ -169,9 +170,10 @@ func (s *Server) showAdminEvent(c echo.Context, trouble error, check *planCheck)
 		Starts, Opens, Prices string
 		Money                 moneyStyle
 		Check                 *planCheck
+		Challenges            []challengeWord
 	}{
 		Event: e, Phase: phase, Live: live, Starts: zoned(e.StartsAt, e.TimeZone), Opens: zoned(e.OpensAt, e.TimeZone),
-		Prices: writePrices(e.Prices, e.Currency), Check: check,
+		Prices: writePrices(e.Prices, e.Currency), Check: check, Challenges: s.challengeWords(e.Challenge),
 	}
 	v.page, v.Role = page{Title: e.Name + " – box office", Script: "admin.js", Locale: localeOf(c.Request())}, sale.RoleAdmin
 	v.Money = styleOf(e.Currency, v.Locale)

@@ -48,6 +48,9 @@ func (s *Server) joinForm(c echo.Context) error {
 	if err := s.limitedJoin(c, visitor); err != nil {
 		return err
 	}
+	if err := s.prove(c, visitor, ""); err != nil {
+		return err
+	}
 	if _, _, err := s.office.Join(event, visitor); err != nil {
 		return err
 	}

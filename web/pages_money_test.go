@@ -186,7 +186,8 @@ func TestB38PagesWriteAmountsInTheVisitorsWay(t *testing.T) {
 			}
 		}
 		wait := h.do("GET", "/events/gala", "", "Accept-Language", "de").want(200)
-		if vary := wait.Header.Get("Vary"); strings.Contains(vary, "Language") || strings.Contains(string(wait.Body), "33") {
+		page := strings.NewReplacer(assetPath("wait.js"), "", assetPath("wait.css"), "").Replace(string(wait.Body)) // hashes have digits
+		if vary := wait.Header.Get("Vary"); strings.Contains(vary, "Language") || strings.Contains(page, "33") {
 			t.Errorf("the waiting page varies by %q", vary)
 		}
 	}

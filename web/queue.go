@@ -20,14 +20,22 @@ import (
 var buffers = sync.Pool{New: func() any { b := make([]byte, 0, 768); return &b }}
 
 func (s *Server) join(c echo.Context) error {
-	if err := readNothing(c); err != nil {
-		return err
+	var body struct {
+		Proof string `json:"proof"` // of what the event asks, base64
+	}
+	if c.Request().ContentLength != 0 {
+		if err := read(c, &body); err != nil {
+			return err
+		}
 	}
 	visitor, err := s.need(c)
 	if err != nil {
 		return err
 	}
 	if err := s.limitedJoin(c, visitor); err != nil {
+		return err
+	}
+	if err := s.prove(c, visitor, body.Proof); err != nil {
 		return err
 	}
 	v, created, err := s.office.Join(param(c, "event"), visitor)

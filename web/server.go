@@ -24,6 +24,7 @@ import (
 	"github.com/labstack/echo/v4"
 	"github.com/prometheus/client_golang/prometheus"
 
+	"foyer/challenge"
 	"foyer/outbox"
 	"foyer/sale"
 )
@@ -56,6 +57,8 @@ type Config struct {
 	// no limit. A network (/24, of IPv6 /48) may make four times as many, a
 	// visitor a tenth of the joins.
 	RateLimit int
+	// Widgets ask their providers about visitors, by the name of the challenge.
+	Widgets map[string]*challenge.Widget
 	// Webhooks verify what payment providers send in, by provider name.
 	Webhooks map[string]Webhook
 	// Extra are handlers by path prefix, e.g. "/demo/".
@@ -83,7 +86,8 @@ type Server struct {
 	staffKey   *sale.Signer
 	limits     limits
 	wrongKeys  *limiter[netip.Addr] // of tries to guess one, by customer
-	hidden     hidden               // the proxy that nobody named
+	work       *challenge.Work
+	hidden     hidden // the proxy that nobody named
 	cross      *http.CrossOriginProtection
 	address    func(*http.Request) string // the client's, or ""
 	scheme     func(*http.Request) string // "http" or "https"
@@ -117,6 +121,7 @@ func New(c Config) *Server {
 		visitorKey: sale.NewSigner(sale.Subkey(c.Secret, "visitor")),
 		staffKey:   sale.NewSigner(sale.Subkey(c.Secret, "staff session")),
 		limits:     newLimits(c.RateLimit),
+		work:       challenge.NewWork(sale.Subkey(c.Secret, "challenge")),
 		wrongKeys:  newLimiter[netip.Addr](wrongKeysPerSecond, wrongKeys),
 		cross:      http.NewCrossOriginProtection(),
 		address:    func(r *http.Request) string { return addrText(clientOf(r, c.Proxies)) },

@@ -19,12 +19,13 @@ type staffEventDoc struct {
 	Paused    bool  `json:"paused"`
 	Closed    bool  `json:"closed"`
 	Sellable  int   `json:"sellable"` // seats whose category has a price
+	Cost      int   `json:"challengeCost"`
 	CreatedAt stamp `json:"createdAt"`
 }
 
 func (s *Server) staffEventOf(e *sale.Event) (staffEventDoc, error) {
 	_, phase, err := s.office.Event(e.ID)
-	return staffEventDoc{eventOf(e, phase), e.Paused, e.Closed, e.Sellable, stamp(e.CreatedAt)}, err
+	return staffEventDoc{eventOf(e, phase), e.Paused, e.Closed, e.Sellable, e.Ask().Cost, stamp(e.CreatedAt)}, err
 }
 
 func (s *Server) staffEvents(c echo.Context, _ *sale.Key) error {

@@ -64,7 +64,19 @@ func (f *Flow) Wait(rank int, pace float64) (seconds, low, high int) {
 	}
 	people := math.Max(float64(rank), 0) + 1
 	chance := rangeWidth / math.Sqrt(people)
-	slow, rate, fast := pace, pace, pace
+	slow, rate, fast := f.Rates(pace)
+	soonest := math.Max(people/fast/(1+chance), people/pace)
+	return up(people / rate), down(soonest), up(people / slow * (1 + chance))
+}
+
+// Rates are the turns per second that Wait reckons with: what is likely, and the
+// slowest and the fastest that would be no surprise. 0 < slow <= rate <= fast <= pace
+// unless the pace is zero or less; then all three are 0.
+func (f *Flow) Rates(pace float64) (slow, rate, fast float64) {
+	if !(pace > 0) {
+		return 0, 0, 0
+	}
+	slow, rate, fast = pace, pace, pace
 	if f.given.weight > 0 {
 		slow, rate, fast = f.given.slow(), f.given.rate(), f.given.fast()
 	}
@@ -76,9 +88,7 @@ func (f *Flow) Wait(rank int, pace float64) (seconds, low, high int) {
 	if f.ended.weight < memory/2 {
 		slow, fast = math.Min(slow, pace/turnover), pace
 	}
-	slow, rate, fast = math.Min(slow, pace), math.Min(rate, pace), math.Min(fast, pace)
-	soonest := math.Max(people/fast/(1+chance), people/pace)
-	return up(people / rate), down(soonest), up(people / slow * (1 + chance))
+	return math.Min(slow, pace), math.Min(rate, pace), math.Min(fast, pace)
 }
 
 // meter averages events per second over intervals that are evidence.

@@ -75,6 +75,7 @@ type Event struct {
 	// Blocked are the seats that staff took off sale, by id. The map is never
 	// changed, only replaced.
 	Blocked   map[string]SeatBlock `json:"blocked,omitempty"`
+	Slowed    *Slowed              `json:"slowed,omitempty"`   // staff lowered the pace, or nil
 	Forgotten time.Time            `json:"forgotten,omitzero"` // when the buyers' names and addresses were erased
 }
 

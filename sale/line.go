@@ -134,6 +134,9 @@ func (o *Office) poll(event string, visitor, queueID uuid.UUID) (v PlaceView, er
 		s := p.Turn.State
 		if !ok || !s.Live() || s == TurnAside || queueID != uuid.Nil && queueID != o.QueueID(e, p) {
 			v = PlaceView{Status: NotEntered, Now: r.Now(), Poll: queue.PollInterval(0)}
+			if !p.Turn.AsideAt.IsZero() && (s == TurnAside || s == TurnExpired) {
+				v.CalledAt, v.KeptUntil = p.Turn.CalledAt, p.Turn.AsideAt.Add(seconds(e.Rules.ReturnSeconds))
+			}
 			return p, e, nil
 		}
 		arriving = s == TurnReady && !p.Turn.PickedUp
@@ -185,6 +188,7 @@ func (o *Office) show(r Reader, e *Event, p Place) PlaceView {
 	}
 	v.Wait, v.WaitLow, v.WaitHigh = r.Flow(e.ID).Wait(v.Rank, float64(e.Rules.AdmitPerSecond))
 	v.Poll = queue.PollInterval(v.Rank)
+	v.Slower = slower(r, e)
 	if now = r.Calendar(); e.Phase(now, line.Sold) == PhaseLobby || e.toDraw() && (e.Draw.Upto == 0 || p.Number < e.Draw.Upto) {
 		v.Status, v.Now = Lobby, now // what he waits for goes by the calendar
 		v.OpensAt = e.OpensAt
@@ -195,6 +199,9 @@ func (o *Office) show(r Reader, e *Event, p Place) PlaceView {
 		until := int(left/time.Second) + 1
 		v.Wait, v.WaitLow, v.WaitHigh = v.Wait+until, v.WaitLow+until, v.WaitHigh+until
 		v.Poll = min(max(v.Poll, 3*time.Second), left+time.Second)
+	}
+	if taken, ok := taken(r, e); ok {
+		v.Chance = chanceOf(taken, v.Rank+line.Active)
 	}
 	return v
 }

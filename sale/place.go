@@ -71,10 +71,17 @@ type PlaceView struct {
 	Wait     int // estimated seconds
 	WaitLow  int
 	WaitHigh int
+	Slower   string        // why the wait may have become longer, a Slower word; "" for no reason
+	Chance   Chance        // WAITING only; the zero value for an event without a plan
 	Poll     time.Duration // when to ask again, without jitter
 	Now      time.Time
 	OpensAt  *time.Time // LOBBY only
 	Draw     *Draw      // nil unless the order is drawn; until it is held Number is 0 and Rank means nothing
+
+	// NOT_ENTERED only, zero unless his turn came while he was away: when that was,
+	// and until when he may come back to the front.
+	CalledAt  time.Time
+	KeptUntil time.Time
 
 	Token          string // READY only: the entry token
 	TokenExpiresAt time.Time

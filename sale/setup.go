@@ -155,6 +155,7 @@ func (o *Office) ChangeEvent(actor, id string, edit func(*Settings) error) (*Eve
 		if before.opened(now) && !e.opened(now) && line.Next > 1 {
 			return ErrPromise.say("The sale has opened and people have places. Pause it instead of opening it later.")
 		}
+		e.Slowed = slowedBy(before.Rules, e.Rules, tx.Now(), e.Slowed)
 		return cmp.Or(e.check(o.providers, o.challenges), drawOf(e, before.Order, line))
 	})
 }

@@ -69,10 +69,11 @@ type Reader interface {
 
 // Line is the state of an event's line in numbers.
 type Line struct {
-	Waiting int    // places in the line
-	Active  int    // turns READY or CLAIMED as stored
-	Next    uint64 // the number the next join gets
-	Sold    int    // seats in PAID orders
+	Waiting  int    // places in the line
+	Active   int    // turns READY or CLAIMED as stored
+	Next     uint64 // the number the next join gets
+	Sold     int    // seats in PAID orders
+	LineSold int    // those of them that visitors bought, not staff at the door
 }
 
 // Tx is one write transaction. Nothing it writes is seen by others before the

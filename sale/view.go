@@ -270,6 +270,9 @@ type Status struct {
 	OpensAt   *time.Time
 	Draw      *Draw     // nil unless the order is drawn
 	Now       time.Time // by the calendar, as OpensAt
+	Pickup    int       // seconds: who is called must ask for his place within
+	Slowed    *Slowed   // how staff lowered the pace, if that is why
+	Outlook   `json:"-"`
 }
 
 // Status gives the public state of an event.
@@ -290,7 +293,7 @@ func status(r Reader, e *Event) Status {
 	return Status{
 		Phase: e.Phase(r.Calendar(), l.Sold), Frontier: r.Frontier(e.ID), Pace: e.Rules.AdmitPerSecond, Waiting: l.Waiting,
 		Active: l.Active, SeatsLeft: max(0, e.Sellable-l.Sold), Sold: l.Sold, SoldOut: e.Sellable > 0 && l.Sold >= e.Sellable,
-		Message: e.Message, OpensAt: e.OpensAt, Draw: e.Draw, Now: r.Calendar(),
+		Message: e.Message, OpensAt: e.OpensAt, Draw: e.Draw, Now: r.Calendar(), Pickup: e.Rules.PickupSeconds, Slowed: e.Slowed, Outlook: outlook(r, e),
 	}
 }
 

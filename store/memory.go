@@ -80,6 +80,7 @@ type eventMemory struct {
 // tally are an event's counts.
 type tally struct {
 	waiting, active, sold int
+	lineSold              int    // of sold, those that visitors bought, not staff for them
 	next                  uint64 // the number of the next join
 	frontier              uint64 // one more than the highest number ever called
 }
@@ -256,7 +257,7 @@ func (r *reader) Line(event string) sale.Line {
 }
 
 func (t tally) line() sale.Line {
-	return sale.Line{Waiting: t.waiting, Active: t.active, Next: t.next, Sold: t.sold}
+	return sale.Line{Waiting: t.waiting, Active: t.active, Next: t.next, Sold: t.sold, LineSold: t.lineSold}
 }
 
 func (r *reader) Rank(event string, number uint64) int {

@@ -247,6 +247,9 @@ func (n *tally) count(p sale.Place, by int) {
 
 func (n *tally) countOrder(o *sale.Order, by int) {
 	n.sold += by * o.Sold()
+	if o.Visitor != uuid.Nil {
+		n.lineSold += by * o.Sold()
+	}
 }
 
 func (t *tx) RemovePlace(p sale.Place) {

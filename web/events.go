@@ -2,6 +2,7 @@ package web
 
 import (
 	"encoding/json"
+	"math"
 	"net/http"
 	"sync"
 	"time"
@@ -91,6 +92,50 @@ type statusDoc struct {
 	OpensAt    *stamp     `json:"opensAt,omitempty"` // LOBBY only
 	Draw       *drawDoc   `json:"draw,omitempty"`
 	ServerTime stamp      `json:"serverTime"`
+
+	Active         int         `json:"active"`
+	PickupSeconds  int         `json:"pickupSeconds"`
+	Rates          ratesDoc    `json:"rates"`
+	EstimateReason string      `json:"estimateReason,omitempty"`
+	Lowered        *loweredDoc `json:"lowered,omitempty"`
+	Chance         *chanceDoc  `json:"chance,omitempty"`
+}
+
+// ratesDoc are turns per second: from them and his number a page tells its
+// visitor's wait.
+type ratesDoc struct {
+	Low    float64 `json:"low"`
+	Likely float64 `json:"likely"`
+	High   float64 `json:"high"`
+}
+
+type loweredDoc struct {
+	What string `json:"what"`
+	From int    `json:"from"`
+	To   int    `json:"to"`
+	At   stamp  `json:"at"`
+}
+
+// chanceDoc says up to which rank a chance is good, fair and small; the latter
+// two are missing while too few turns are over.
+type chanceDoc struct {
+	SeatsPerTurn float64 `json:"seatsPerTurn"`
+	Good         int     `json:"good"`
+	Fair         *int    `json:"fair,omitempty"`
+	Small        *int    `json:"small,omitempty"`
+}
+
+func outlookOf(v sale.Outlook) (rates ratesDoc, chance *chanceDoc) {
+	round := func(x float64) float64 { return math.Round(x*1e4) / 1e4 }
+	rates = ratesDoc{round(v.Slow), round(v.Rate), round(v.Fast)}
+	if v.SeatsPerTurn < 0 {
+		return rates, nil
+	}
+	chance = &chanceDoc{SeatsPerTurn: round(v.SeatsPerTurn), Good: v.Good}
+	if v.Known {
+		chance.Fair, chance.Small = &v.Fair, &v.Small
+	}
+	return rates, chance
 }
 
 func statusOf(v sale.Status) statusDoc {
@@ -100,6 +145,11 @@ func statusOf(v sale.Status) statusDoc {
 	}
 	if v.Phase == sale.PhaseLobby {
 		d.OpensAt = stampAt(v.OpensAt)
+	}
+	d.Active, d.PickupSeconds, d.EstimateReason = v.Active, v.Pickup, v.Slower
+	d.Rates, d.Chance = outlookOf(v.Outlook)
+	if l := v.Slowed; l != nil {
+		d.Lowered = &loweredDoc{l.What, l.From, l.To, stamp(l.At)}
 	}
 	return d
 }

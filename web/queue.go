@@ -135,7 +135,12 @@ func writePlace(c echo.Context, status int, v sale.PlaceView) error {
 func appendPlace(b []byte, v *sale.PlaceView, poll time.Duration) []byte {
 	b = append(append(b, `{"status":"`...), v.Status...)
 	if v.Status == sale.NotEntered {
-		return appendNow(append(b, '"'), v.Now)
+		b = append(b, '"')
+		if !v.CalledAt.IsZero() {
+			b = appendTime(append(b, `,"aside":{"calledAt":"`...), v.CalledAt)
+			b = append(appendTime(append(b, `","keptUntil":"`...), v.KeptUntil), `"}`...)
+		}
+		return appendNow(b, v.Now)
 	}
 	b = appendID(append(b, `","queueId":"`...), v.QueueID)
 	if v.Number == 0 { // not drawn yet
@@ -150,6 +155,14 @@ func appendPlace(b []byte, v *sale.PlaceView, poll time.Duration) []byte {
 	b = strconv.AppendInt(append(b, `,"high":`...), int64(v.WaitHigh), 10)
 	b = strconv.AppendInt(append(b, `},"pollingIntervalSeconds":`...), int64(max(1, wholeSeconds(v.Poll))), 10)
 	b = strconv.AppendInt(append(b, `,"pollAfterMillis":`...), poll.Milliseconds(), 10)
+	if v.Slower != "" {
+		b = append(append(append(b, `,"estimateReason":"`...), v.Slower...), '"')
+	}
+	if v.Chance.Level != "" {
+		b = append(append(b, `,"chance":{"level":"`...), v.Chance.Level...)
+		b = strconv.AppendInt(append(b, `","seatsLeft":`...), int64(v.Chance.Left), 10)
+		b = append(strconv.AppendInt(append(b, `,"seatsAheadLikely":`...), int64(v.Chance.Likely), 10), '}')
+	}
 	switch v.Status {
 	case sale.Lobby:
 		if v.OpensAt != nil {

@@ -36,7 +36,7 @@ func TestAPlaceIsShownAsTheContractSays(t *testing.T) {
 	}
 	h.do("POST", queue, "", "X-Visitor", first).want(201)
 	a = h.do("POST", queue, "{}", "X-Visitor", second).want(201)
-	const waiting = "currentTotalWaitingCount estimatedWaitRange estimatedWaitSeconds number pollAfterMillis pollingIntervalSeconds queueId rank serverTime status"
+	const waiting = "chance currentTotalWaitingCount estimatedWaitRange estimatedWaitSeconds number pollAfterMillis pollingIntervalSeconds queueId rank serverTime status"
 	if a.text("status") != "WAITING" || a.fields() != waiting || a.field("rank") != 1.0 || a.field("number") != 2.0 || a.field("currentTotalWaitingCount") != 2.0 {
 		t.Errorf("waiting: %s", a.Body)
 	}

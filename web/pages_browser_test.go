@@ -24,6 +24,7 @@ type stage struct {
 	*house
 	url    string
 	broken atomic.Bool // a proxy in front answers for us
+	front  *httptest.Server
 }
 
 func newStage(t *testing.T) *stage {
@@ -39,8 +40,15 @@ func newStage(t *testing.T) *stage {
 		h.server.ServeHTTP(w, r)
 	}))
 	t.Cleanup(srv.Close)
-	g.url = srv.URL
+	t.Cleanup(h.server.EndStreams)
+	g.url, g.front = srv.URL, srv
 	return g
+}
+
+// cut breaks the line and what is open on it.
+func (g *stage) cut() {
+	g.broken.Store(true)
+	g.front.CloseClientConnections()
 }
 
 // tick lets people in and sweeps, as main does, while the clock goes on by d.
@@ -168,14 +176,14 @@ func TestBrowserCalledWhileAwayComesBackToTheFront(t *testing.T) {
 	g.event("gala", `"rules":{"maxActive":1,"pickupSeconds":2,"turnSeconds":3600}`)
 	first, _ := g.ready("gala")
 	run(ctx, t, chromedp.Navigate(g.url+"/events/gala"), chromedp.Click("#join button"), shown("wait"))
-	g.broken.Store(true)
+	g.cut()
 	run(ctx, t, shown("net"))
 	place := g.do("GET", "/api/v1/events/gala/queue", "", "X-Visitor", first).text("queueId")
 	g.do("DELETE", "/api/v1/events/gala/queue/"+place, "", "X-Visitor", first).want(204)
 	g.tick("gala", 2*time.Second) // called
 	g.tick("gala", 3*time.Second) // and set aside
 	g.broken.Store(false)
-	run(ctx, t, see(`/called while nobody was here. You are back at the front/.test(document.getElementById('why').textContent)`))
+	run(ctx, t, see(`/^You were called at \d+:\d\d.* and were not here. You are back at the front/.test(document.getElementById('why').textContent)`))
 	g.tick("gala", 2*time.Second)
 	run(ctx, t, shown("turn"))
 	g.tick("gala", 2*time.Hour)

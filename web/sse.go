@@ -221,7 +221,7 @@ func (s *Server) streamPlace(c echo.Context) error {
 	return s.stream(c, event, visitor, func(st *stream) (time.Duration, bool) {
 		v, err = s.office.PollPlace(event, visitor, place)
 		if errors.Is(err, sale.ErrNotEntered) || errors.Is(err, sale.ErrNoSuchEvent) {
-			gone := sale.PlaceView{Status: sale.NotEntered, Now: v.Now}
+			gone := sale.PlaceView{Status: sale.NotEntered, Now: v.Now, CalledAt: v.CalledAt, KeptUntil: v.KeptUntil}
 			if gone.Now.IsZero() {
 				gone.Now = time.Now()
 			}

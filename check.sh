@@ -49,6 +49,9 @@ browser >/dev/null || install chromium
 command -v npm >/dev/null || install npm
 browser >/dev/null || skip "no chromium, so the browser tests do not run"
 
+command -v nginx >/dev/null || install nginx
+command -v nginx >/dev/null || skip "no nginx, so nothing is tested behind a cache"
+
 command -v mkfs.ext4 >/dev/null || install e2fsprogs
 { [ "$(id -u)" = 0 ] && [ -w /dev/fuse ]; } || left "no root or no /dev/fuse, so no power cuts and no broken disks are played"
 { [ "$(id -u)" = 0 ] && command -v mkfs.ext4 >/dev/null; } || left "no root or no mkfs.ext4, so no ext4 is filled to the brim"

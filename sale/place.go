@@ -13,8 +13,19 @@ type Place struct {
 	Number  uint64 // sequence number, rises in the order of committed joins, or as drawn, from 1
 	Entry   uint64 // the number of the join where Number was drawn; 0: it is Number
 	Visitor uuid.UUID
-	Turn    Turn // zero while the place waits in the line
+	Class   Class // which line it stands in
+	Links   uint8 // return links that were used or taken back, modulo 256
+	Turn    Turn  // zero while the place waits in the line
 }
+
+// Class tells members from the public.
+type Class uint8
+
+// The classes.
+const (
+	Public Class = iota
+	Member
+)
 
 // entry is the number of the join.
 func (p Place) entry() uint64 {

@@ -21,6 +21,7 @@ type calledPlace struct {
 	holds                             uint16
 	state                             uint8 // index into turnCodes
 	pickedUp                          bool
+	class, links                      uint8
 }
 
 func (c calledPlaces) put(p sale.Place) {
@@ -28,6 +29,7 @@ func (c calledPlaces) put(p sale.Place) {
 	c[p.Visitor] = calledPlace{
 		number: p.Number, calledAt: millis(t.CalledAt), expires: millis(t.ExpiresAt), aside: millis(t.AsideAt),
 		endedAt: millis(t.EndedAt), order: t.Order, state: turnCode(t.State), pickedUp: t.PickedUp, holds: t.Holds,
+		class: uint8(p.Class), links: p.Links,
 	}
 }
 
@@ -36,7 +38,7 @@ func (c calledPlaces) get(event string, visitor uuid.UUID) (sale.Place, bool) {
 	if !ok {
 		return sale.Place{}, false
 	}
-	return sale.Place{Event: event, Number: r.number, Visitor: visitor, Turn: sale.Turn{
+	return sale.Place{Event: event, Number: r.number, Visitor: visitor, Class: sale.Class(r.class), Links: r.links, Turn: sale.Turn{
 		State: turnCodes[r.state], CalledAt: moment(r.calledAt), ExpiresAt: moment(r.expires), AsideAt: moment(r.aside),
 		EndedAt: moment(r.endedAt), PickedUp: r.pickedUp, Order: r.order, Holds: r.holds,
 	}}, true

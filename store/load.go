@@ -187,6 +187,7 @@ func (m *memory) loadPlaces(tx *bolt.Tx) error {
 			} else { // rows are in the order of joins, not in that of the draw
 				em.line.Restore(p.Number, p.Visitor)
 			}
+			em.mark(p)
 			return nil
 		}
 		em.putCalled(p)

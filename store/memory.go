@@ -62,8 +62,9 @@ type placeKey struct {
 type eventMemory struct {
 	event   *sale.Event
 	plan    *seats.Plan
-	line    *queue.Line // waiting places
-	entries []uint32    // number-1 -> the number of the join; empty unless numbers were drawn
+	line    *queue.Line            // waiting places
+	marks   map[uuid.UUID]markings // of those who wait and have a class or links
+	entries []uint32               // number-1 -> the number of the join; empty unless numbers were drawn
 	called  calledPlaces
 	shops   map[uuid.UUID]*sale.ShopClaim // of those of called that a shop had to do with
 	live    map[uuid.UUID]struct{}        // those of called that are READY, CLAIMED or ASIDE
@@ -103,7 +104,7 @@ func newMemory() *memory {
 func newEventMemory(e *sale.Event) *eventMemory {
 	return &eventMemory{
 		event: e, line: queue.NewLine(), called: calledPlaces{}, shops: map[uuid.UUID]*sale.ShopClaim{}, live: map[uuid.UUID]struct{}{},
-		holders: map[string]*sale.Order{}, tally: tally{next: 1, frontier: 1},
+		marks: map[uuid.UUID]markings{}, holders: map[string]*sale.Order{}, tally: tally{next: 1, frontier: 1},
 	}
 }
 
@@ -130,15 +131,30 @@ func (em *eventMemory) place(visitor uuid.UUID) (sale.Place, bool) {
 		return p, true
 	}
 	if n, ok := em.line.Number(visitor); ok {
-		return sale.Place{Event: em.event.ID, Number: n, Entry: em.entry(n), Visitor: visitor}, true
+		k := em.marks[visitor]
+		return sale.Place{Event: em.event.ID, Number: n, Entry: em.entry(n), Visitor: visitor, Class: k.class, Links: k.links}, true
 	}
 	return sale.Place{}, false
+}
+
+// markings are what few waiting places have.
+type markings struct {
+	class sale.Class
+	links uint8
+}
+
+// mark keeps what a waiting place has besides its number.
+func (em *eventMemory) mark(p sale.Place) {
+	if k := (markings{p.Class, p.Links}); k != (markings{}) {
+		em.marks[p.Visitor] = k
+	}
 }
 
 // forget takes a place out of every index.
 func (em *eventMemory) forget(p sale.Place) {
 	if p.Turn.State == sale.TurnNone {
 		em.line.Remove(p.Number)
+		delete(em.marks, p.Visitor)
 		return
 	}
 	delete(em.called, p.Visitor)
@@ -159,6 +175,7 @@ func (em *eventMemory) putPlace(p sale.Place) {
 		} else {
 			em.line.Restore(p.Number, p.Visitor)
 		}
+		em.mark(p)
 		return
 	}
 	em.putCalled(p)

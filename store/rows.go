@@ -66,11 +66,18 @@ const (
 	placeCalled  = placeWaiting + 4*8 + 1 + 16 + 2 // four times, picked up, order, holds
 )
 
-// encodePlace writes a waiting place in 17 bytes and one with a turn in 68; what
-// a shop did with the turn follows as JSON.
+// marked is a bit of the state of a place: its class and its links come first.
+const marked = 0x80
+
+// encodePlace writes a waiting place in 17 bytes and one with a turn in 68, and two
+// more where it has a class or links; what a shop did with the turn follows as JSON.
 func encodePlace(p sale.Place) []byte {
-	b := make([]byte, 0, placeCalled)
-	b = append(b, turnCode(p.Turn.State))
+	b := make([]byte, 0, placeCalled+2)
+	if p.Class != 0 || p.Links != 0 {
+		b = append(b, turnCode(p.Turn.State)|marked, byte(p.Class), p.Links)
+	} else {
+		b = append(b, turnCode(p.Turn.State))
+	}
 	b = append(b, p.Visitor[:]...)
 	if p.Turn.State == sale.TurnNone {
 		return b
@@ -95,6 +102,13 @@ var errDamaged = errors.New("damaged row")
 
 func decodePlace(event string, number uint64, b []byte) (sale.Place, error) {
 	p := sale.Place{Event: event, Number: number}
+	if len(b) > 2 && b[0]&marked != 0 {
+		p.Class, p.Links = sale.Class(b[1]), b[2]
+		if p.Class > sale.Member {
+			return p, fmt.Errorf("place %d of %s: %w", number, event, errDamaged)
+		}
+		b = append([]byte{b[0] &^ marked}, b[3:]...)
+	}
 	if len(b) != placeWaiting && len(b) < placeCalled || int(b[0]) >= len(turnCodes) || (b[0] == 0) != (len(b) == placeWaiting) {
 		return p, fmt.Errorf("place %d of %s: %w", number, event, errDamaged)
 	}

@@ -156,7 +156,7 @@ func TestHeadAnswersWhereGetDoes(t *testing.T) {
 		if r.method != http.MethodGet {
 			continue
 		}
-		path := strings.NewReplacer(":event", "gala", ":queueId", id, ":order", uuid.NewString()).Replace(r.path)
+		path := strings.NewReplacer(":event", "gala", ":queueId", id, ":order", uuid.NewString(), "/check", "/check?event=gala").Replace(r.path)
 		req, _ := http.NewRequest("HEAD", server.URL+path, nil)
 		req.Header.Set("X-Visitor", visitor)
 		if strings.Contains(path, "/admin/") || strings.Contains(path, "/lanes") || strings.Contains(path, "/tasks/") {
@@ -167,7 +167,14 @@ func TestHeadAnswersWhereGetDoes(t *testing.T) {
 			t.Fatal(err)
 		}
 		_ = res.Body.Close()
-		if want := map[bool]int{false: 200, true: 404}[strings.Contains(path, "/orders/") || strings.Contains(path, "/tasks/") || strings.HasSuffix(path, ":message")]; res.StatusCode != want {
+		want := 200
+		switch {
+		case strings.Contains(path, "/orders/") || strings.Contains(path, "/tasks/") || strings.HasSuffix(path, ":message"):
+			want = 404
+		case strings.Contains(path, "/draw"):
+			want = 409 // the order of this event is no draw
+		}
+		if res.StatusCode != want {
 			t.Errorf("HEAD %s: got %d, want %d", path, res.StatusCode, want)
 		}
 	}

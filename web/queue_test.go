@@ -171,6 +171,8 @@ func TestHeadAnswersWhereGetDoes(t *testing.T) {
 		switch {
 		case strings.Contains(path, "/orders/") || strings.Contains(path, "/tasks/") || strings.HasSuffix(path, ":message"):
 			want = 404
+		case strings.Contains(path, "/check"):
+			want = 204
 		case strings.Contains(path, "/draw"):
 			want = 409 // the order of this event is no draw
 		}

@@ -60,6 +60,7 @@ type command struct {
 func commands() []command {
 	return []command{
 		{"serve", "run the waiting room and the box office", serveCommand},
+		{"protect", "run it in front of a shop: protect --upstream URL --event EVENT", protectCommand},
 		{"demo", "set up three events with a crowd and run them", demoCommand},
 		{"event", "create or list events, forget who bought: event create FILE | event list | event forget EVENT", eventCommand},
 		{"draw", "check the draw of an event: draw verify EVENT", drawCommand},

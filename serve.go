@@ -58,7 +58,8 @@ type house struct {
 	web      *web.Server
 	registry *prometheus.Registry
 	listener net.Listener
-	url      string // where it can be reached from this machine
+	public   net.Listener // of a protected shop, or nil
+	url      string       // where it can be reached from this machine
 	loops    sync.WaitGroup
 }
 
@@ -199,6 +200,13 @@ func (h *house) run(ctx context.Context, p program, opened func(context.Context,
 		mux.Handle("GET /metrics", promhttp.HandlerFor(h.registry, promhttp.HandlerOpts{}))
 		servers, listeners = append(servers, h.server(mux)), append(listeners, l)
 	}
+	if h.settings.Protect != nil {
+		srv, err := h.protector()
+		if err != nil {
+			return errors.Join(err, h.shut())
+		}
+		servers, listeners = append(servers, srv), append(listeners, h.public)
+	}
 	background, stopBackground := context.WithCancel(context.Background())
 	defer stopBackground()
 	delivering, stopDelivering := context.WithCancel(background)
@@ -293,6 +301,9 @@ func (h *house) drain(servers []*http.Server) {
 // shut closes what openHouse opened.
 func (h *house) shut() error {
 	_ = h.listener.Close() // closed already when it was served
+	if h.public != nil {
+		_ = h.public.Close()
+	}
 	h.closeSinks()
 	err := h.store.Close()
 	h.log.Info("closed")

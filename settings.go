@@ -32,6 +32,7 @@ type settings struct {
 	Tick         time.Duration
 	LogRequests  bool
 	HTTP2        bool
+	Protect      *protection // of the command protect alone
 
 	AdminKey       string
 	WebhookSecrets []webhook.Secret
@@ -55,6 +56,9 @@ func (s *settings) bind(f *flag.FlagSet) {
 	f.DurationVar(&s.Tick, "tick", time.Second, "`DURATION` between two looks at who may come in")
 	f.BoolVar(&s.LogRequests, "log-requests", true, "write one JSON line per request to the log (standard error)")
 	f.BoolVar(&s.HTTP2, "http2", false, "offer HTTP/2 without TLS (h2c) to proxies beside HTTP/1.1")
+	if s.Protect != nil {
+		s.Protect.bind(f)
+	}
 }
 
 // sinkHelp is the part of the manual about where messages can go.
@@ -99,6 +103,13 @@ func envName(flag string) string {
 // parseSettings reads flags and environment for a command, with help as manual.
 func parseSettings(p program, name, about string, args []string, change func(*settings)) (*settings, error) {
 	s := &settings{}
+	if err := s.parse(p, name, about, args, change); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+func (s *settings) parse(p program, name, about string, args []string, change func(*settings)) error {
 	f := flag.NewFlagSet(name, flag.ContinueOnError)
 	f.SetOutput(p.out)
 	s.bind(f)
@@ -112,18 +123,18 @@ func parseSettings(p program, name, about string, args []string, change func(*se
 		fmt.Fprint(p.out, sinkHelp, secretHelp)
 	}
 	if err := fromEnvironment(f, p.env); err != nil {
-		return nil, err
+		return err
 	}
 	if err := parseFlags(f, args); err != nil {
-		return nil, err
+		return err
 	}
 	if f.NArg() > 0 {
-		return nil, usageError("%s takes no argument %s; see foyer %s --help", name, shown(f.Arg(0)), name)
+		return usageError("%s takes no argument %s; see foyer %s --help", name, shown(f.Arg(0)), name)
 	}
 	if err := s.secrets(p.env); err != nil {
-		return nil, err
+		return err
 	}
-	return s, s.check()
+	return s.check()
 }
 
 // parseFlags parses without the flag package's own chatter: one sentence will
@@ -302,6 +313,9 @@ func (s *settings) check() error {
 	}
 	if s.Data == "" {
 		return usageError("--data must name a folder")
+	}
+	if s.Protect != nil {
+		return s.Protect.check()
 	}
 	return nil
 }

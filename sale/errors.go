@@ -25,6 +25,9 @@ func (r *Refusal) Is(target error) bool {
 // Unwrap gives the cause.
 func (r *Refusal) Unwrap() error { return r.Cause }
 
+// Because is the refusal with its cause.
+func (r *Refusal) Because(cause error) *Refusal { return r.because(cause) }
+
 func (r *Refusal) because(cause error) *Refusal {
 	c := *r
 	c.Cause = cause

@@ -135,6 +135,7 @@ var kinds = map[string]kind{
 	"streams_full":          {http.StatusServiceUnavailable, "Too many streams"},
 	"unavailable":           {http.StatusServiceUnavailable, "Unavailable"},
 	"no_space":              {http.StatusInsufficientStorage, "Too little disk space"},
+	"shop_unavailable":      {http.StatusBadGateway, "The shop does not answer"},
 }
 
 // The refusals that only HTTP knows.

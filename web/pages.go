@@ -134,7 +134,7 @@ func (s *Server) errorPage(c echo.Context, p problem) error {
 	case p.Code == "no_such_order":
 		v.Title = "There is no such order"
 		v.Detail = "No order of yours has this address. Orders open only in the browser that made them; please use that one."
-	case p.Status == http.StatusServiceUnavailable:
+	case p.Status == http.StatusServiceUnavailable, p.Code == "shop_unavailable":
 		v.Title, v.Next, v.NextWord = "One moment, please", c.Request().URL.Path, "Try again"
 		if c.Request().Method == http.MethodGet {
 			v.Reload = max(3, wholeSeconds(p.RetryAfter))

@@ -1,0 +1,129 @@
+package main
+
+import (
+	"bufio"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mccutchen/go-httpbin/v2/httpbin"
+)
+
+// protect runs foyer protect in front of a shop of somebody else.
+func protect(t *testing.T, more ...string) (s *shopfront, shop *httptest.Server) {
+	t.Helper()
+	shop = httptest.NewServer(httpbin.New())
+	t.Cleanup(shop.Close)
+	s = &shopfront{t: t, w: newWorld(t), shop: strings.TrimPrefix(shop.URL, "http://")}
+	s.w.env["FOYER_ADMIN_KEY"] = "open sesame"
+	port := freePort(t)
+	s.url = "http://127.0.0.1:" + port
+	args := []string{"protect", "--upstream", shop.URL, "--event", "gala-2027", "--addr", "127.0.0.1:0", "--listen", "127.0.0.1:" + port, "--data", filepath.Join(s.w.dir, "data")}
+	s.foyer, s.stop = s.w.start(append(args, more...)...)
+	s.wait()
+	return s, shop
+}
+
+func TestProtectPutsFoyerInFrontOfAShop(t *testing.T) {
+	s, _ := protect(t, "--exclude", "/hooks/*")
+	s.guest().get("/get").sees(503) // there is no event yet
+	s.makeEvent()
+	s.visit()
+	for _, path := range []string{"/admin", "/api/v1/admin/keys", "/metrics", "/readyz", "/events", "/api/v1/events/other", "/static/base.css"} {
+		if g := s.guest().stay().get(path, "Authorization", "Bearer open sesame"); g.status == 200 {
+			t.Errorf("%s is served to the public: %.200s", path, g.body)
+		}
+	}
+	if !strings.Contains(s.w.out.String(), "The public comes to "+s.url) {
+		t.Errorf("it says %s", s.w.out.String())
+	}
+}
+
+func TestProtectTellsTheShopWhoAsksAndHidesWhatIsForged(t *testing.T) {
+	s, _ := protect(t)
+	s.makeEvent()
+	g := s.guest().joins()
+	g.get("/headers", "X_Foyer_Visitor", "forged", "X-Foyer-Other", "forged", "X-Forwarded-For", "192.0.2.66", "X-Forwarded-Proto", "https", "X-Real-IP", "192.0.2.66", "Connection", "X-Hop", "X-Hop", "hop").sees(200).silent("forged", "192.0.2.66", "X-Hop")
+	for name, want := range map[string]string{
+		"X-Forwarded-For": "127.0.0.1", "X-Forwarded-Proto": "http", "X-Forwarded-Host": strings.TrimPrefix(s.url, "http://"), "X-Real-Ip": "127.0.0.1", "Host": strings.TrimPrefix(s.url, "http://"),
+	} {
+		if got := g.shopHeader(name); got != want {
+			t.Errorf("the shop gets %s: %q, want %q", name, got, want)
+		}
+	}
+}
+
+func TestProtectKeepsAndOpensItsDoorsAsItIsTold(t *testing.T) {
+	for _, open := range []bool{false, true} {
+		var more []string
+		if open {
+			more = []string{"--fail-open"}
+		}
+		s, shop := protect(t, more...)
+		if g := s.guest().stay().get("/get"); open && g.status != 200 || !open && g.status != 503 {
+			t.Errorf("without the event, fail-open %v: %d", open, g.status)
+		}
+		s.makeEvent()
+		s.guest().stay().get("/get").sees(303) // fail-open is for what cannot be decided
+		g := s.guest().joins()
+		shop.Close()
+		g.get("/get").sees(502, "The shop does not answer", "Try again")
+		g.get("/get", "Accept", "application/json").sees(502, "shop_unavailable")
+	}
+}
+
+func TestProtectLetsWebSocketsAndStreamsPass(t *testing.T) {
+	s, _ := protect(t)
+	s.makeEvent()
+	g := s.guest().joins()
+	conn, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	_ = conn.SetDeadline(time.Now().Add(20 * time.Second))
+	_, _ = io.WriteString(conn, "GET /websocket/echo HTTP/1.1\r\nHost: shop\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nCookie: x=1"+g.cookies()+"\r\n\r\n")
+	in := bufio.NewReader(conn)
+	resp, err := http.ReadResponse(in, nil)
+	if err != nil || resp.StatusCode != http.StatusSwitchingProtocols {
+		t.Fatalf("got %v, %v", resp, err)
+	}
+	_, _ = conn.Write([]byte{0x81, 0x82, 0, 0, 0, 0, 'h', 'i'}) // RFC 6455: a text of two bytes, masked with zeros
+	frame := make([]byte, 4)
+	if _, err := io.ReadFull(in, frame); err != nil || string(frame) != "\x81\x02hi" {
+		t.Errorf("the echo is %q, %v", frame, err)
+	}
+
+	req, _ := http.NewRequest("GET", s.url+"/sse?count=2&duration=8s&delay=0s", nil)
+	stream, err := g.client.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stream.Body.Close()
+	events := bufio.NewReader(stream.Body)
+	line, err := events.ReadString('\n')
+	if rest, _ := events.Peek(events.Buffered()); err != nil || !strings.HasPrefix(line, "event:") || strings.Contains(string(rest), "event:") {
+		t.Errorf("a stream begins with %q, %v, and %q came with it", line, err, rest)
+	}
+}
+
+func TestProtectRefusesWrongUse(t *testing.T) {
+	w := newWorld(t)
+	good := []string{"protect", "--upstream", "http://127.0.0.1:1", "--event", "e", "--data", w.dir}
+	for say, args := range map[string][]string{
+		"--upstream must be":     {"protect", "--event", "e"},
+		"--event must name":      {"protect", "--upstream", "http://127.0.0.1:1"},
+		"--listen":               append(good[:len(good):len(good)], "--listen", "80"),
+		"a pattern is a path":    append(good[:len(good):len(good)], "--exclude", "hooks"),
+		"--upstream must be the": {"protect", "--event", "e", "--upstream", "ftp://shop"},
+	} {
+		if code := w.run(args...); code != exitUsage || !strings.Contains(w.err.String(), say) {
+			t.Errorf("%v: %d, %s", args, code, w.err.String())
+		}
+	}
+}

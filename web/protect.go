@@ -1,0 +1,213 @@
+package web
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httputil"
+	"net/netip"
+	"net/url"
+	"path"
+	"strings"
+	"time"
+
+	"foyer/sale"
+)
+
+// Protection puts Foyer in front of a shop without another proxy.
+type Protection struct {
+	// Upstream is the shop: scheme, host and perhaps a path to put in front.
+	Upstream *url.URL
+	// Event is whose turns let people in.
+	Event string
+	// Exclude are the paths that always get through.
+	Exclude Patterns
+	// FailOpen lets everybody in while Foyer cannot decide.
+	FailOpen bool
+}
+
+// Patterns are paths: "/hooks/stripe" is that one, "/hooks/*" is all below
+// /hooks/, and a * elsewhere is anything within its segment.
+type Patterns []string
+
+// CheckPattern tells what is wrong with a pattern.
+func CheckPattern(p string) error {
+	if _, err := path.Match(p, ""); err != nil || !sale.LocalTarget(strings.ReplaceAll(p, "*", "x")) || strings.ContainsAny(p, "?%") {
+		return errors.New("a pattern is a path such as /hooks/stripe or /hooks/*")
+	}
+	return nil
+}
+
+// match tells whether a path, without escapes, fits one of the patterns.
+func (ps Patterns) match(at string) bool {
+	for _, p := range ps {
+		if fits(strings.Split(p, "/"), strings.Split(at, "/")) {
+			return true
+		}
+	}
+	return false
+}
+
+// fits compares segment by segment; a last * takes one or more.
+func fits(pattern, at []string) bool {
+	for i, p := range pattern {
+		switch {
+		case i >= len(at):
+			return false
+		case p == "*" && i == len(pattern)-1:
+			return at[i] != "" || len(at) > i+1
+		}
+		if ok, _ := path.Match(p, at[i]); !ok {
+			return false
+		}
+	}
+	return len(pattern) == len(at)
+}
+
+// protector is the handler of a protected shop.
+type protector struct {
+	*Server
+	Protection
+	shop *httputil.ReverseProxy
+}
+
+// Protect returns a handler that shows Foyer's waiting room to whoever has no
+// turn and passes everybody else on to the shop. Of Foyer itself it serves what
+// the waiting room needs and nothing else: staff come by another address.
+func (s *Server) Protect(p Protection) http.Handler {
+	t := http.DefaultTransport.(*http.Transport).Clone()
+	t.Proxy, t.DisableCompression, t.MaxIdleConnsPerHost = nil, true, 256
+	t.ResponseHeaderTimeout = 2 * time.Minute
+	h := &protector{Server: s, Protection: p}
+	h.shop = &httputil.ReverseProxy{
+		Transport: t, Rewrite: h.rewrite, ErrorHandler: h.unreached,
+		ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelWarn),
+	}
+	return h
+}
+
+// passKey is where the request's context carries its sale.Pass.
+type passKey struct{}
+
+// ServeHTTP answers one request of the public.
+func (p *protector) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	plain := sale.LocalTarget(r.URL.EscapedPath()) // what another program might read as another path is never let through by its path
+	conn := http.NewResponseController(w)
+	if plain && p.room(r.URL.Path) {
+		_ = conn.SetReadDeadline(time.Now().Add(15 * time.Second)) // not every writer can
+		_ = conn.SetWriteDeadline(time.Now().Add(30 * time.Second))
+		p.Server.ServeHTTP(w, r)
+		return
+	}
+	_ = conn.SetWriteDeadline(time.Time{}) // a shop may take its time
+	if plain && p.Exclude.match(r.URL.Path) {
+		p.shop.ServeHTTP(w, r)
+		return
+	}
+	pass, err := p.gate(r, p.Event)
+	if err != nil && p.FailOpen {
+		p.log.Warn("let in without a look: fail-open", "error", err.Error())
+		pass.In = true
+	}
+	if !pass.In {
+		p.keepOut(w, r, err)
+		return
+	}
+	p.shop.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), passKey{}, pass)))
+}
+
+// room tells whether a path is one of the waiting room.
+func (p *protector) room(at string) bool {
+	for _, own := range []string{"/events/" + p.Event, api + "/events/" + p.Event} {
+		if rest, ok := strings.CutPrefix(at, own); ok && (rest == "" || rest[0] == '/') {
+			return true
+		}
+	}
+	if at == api+"/visitors" {
+		return true
+	}
+	name, ok := strings.CutPrefix(at, "/static/")
+	if !ok {
+		return false
+	}
+	for _, a := range assets {
+		if assetPath(a.name) == "/static/"+name {
+			return true
+		}
+	}
+	return false
+}
+
+var (
+	errNoRoom = &sale.Refusal{
+		Code: "unavailable", RetryAfter: refusedEntry,
+		Detail: "The waiting room of this shop cannot let anybody in at present. Try again in a moment.",
+	}
+	errNoShop = &sale.Refusal{Code: "shop_unavailable", RetryAfter: refusedEntry, Detail: "The shop does not answer. Your turn goes on; try again in a moment."}
+)
+
+// keepOut answers whoever is not let in; err is why nobody knows.
+func (p *protector) keepOut(w http.ResponseWriter, r *http.Request, err error) {
+	c := p.echo.NewContext(r, w)
+	p.prepare(c)
+	if err != nil {
+		p.fail(c, errNoRoom.Because(err))
+		return
+	}
+	a := asked{page: (r.Method == http.MethodGet || r.Method == http.MethodHead) && strings.Contains(r.Header.Get("Accept"), "text/html")}
+	if to := r.URL.RequestURI(); a.page && sale.LocalTarget(to) {
+		a.target = to
+	}
+	if err := p.turnAway(c, p.Event, a); err != nil {
+		p.fail(c, err)
+	}
+}
+
+// unreached answers when the shop does not.
+func (p *protector) unreached(w http.ResponseWriter, r *http.Request, err error) {
+	if errors.Is(err, context.Canceled) { // the client has gone
+		w.WriteHeader(http.StatusBadGateway)
+		return
+	}
+	c := p.echo.NewContext(r, w)
+	p.prepare(c)
+	p.fail(c, errNoShop.Because(fmt.Errorf("the shop: %w", err)))
+}
+
+// rewrite makes the request that the shop gets: to its address, under the name
+// that the public uses, with nothing that only Foyer or a proxy may say.
+func (p *protector) rewrite(r *httputil.ProxyRequest) {
+	r.SetURL(p.Upstream)
+	r.Out.Host = r.In.Host
+	r.Out.URL.RawQuery = r.In.URL.RawQuery
+	for name := range r.Out.Header {
+		if strings.HasPrefix(strings.ToLower(strings.ReplaceAll(name, "_", "-")), "x-foyer-") { // CGI takes _ for -
+			delete(r.Out.Header, name)
+		}
+	}
+	if p.fromProxy(r.In) {
+		r.Out.Header["X-Forwarded-For"] = r.In.Header["X-Forwarded-For"]
+	}
+	r.SetXForwarded()
+	r.Out.Header.Set("X-Forwarded-Proto", p.scheme(r.In))
+	r.Out.Header.Set("X-Real-Ip", p.address(r.In))
+	if pass, ok := r.In.Context().Value(passKey{}).(sale.Pass); ok {
+		passOn(r.Out.Header, pass)
+	}
+}
+
+// fromProxy tells whether a trusted proxy sent the request.
+func (p *protector) fromProxy(r *http.Request) bool {
+	at, err := netip.ParseAddrPort(r.RemoteAddr)
+	if err != nil {
+		return false
+	}
+	for _, t := range p.conf.Proxies {
+		if t.Contains(at.Addr().Unmap()) {
+			return true
+		}
+	}
+	return false
+}

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
+	"net/url"
 	"slices"
 	"strings"
 	"testing"
@@ -59,6 +61,11 @@ func TestEveryRowOfTheErrorTableIsReached(t *testing.T) {
 	}
 	check(claims("consume", `{"token":"`+token+`"}`), "turn_not_claimed")
 	check(claims("claim", `{"token":"`+token+`","customerId":"`+strings.Repeat("c", 201)+`"}`), "bad_customer")
+
+	front := h.server.Protect(Protection{Upstream: &url.URL{Scheme: "http", Host: "127.0.0.1:1"}, Event: "gala", Exclude: Patterns{"/*"}})
+	w := httptest.NewRecorder()
+	front.ServeHTTP(w, httptest.NewRequest("GET", "/cart", nil))
+	check(&answer{t: t, what: "a shop that does not answer", Status: w.Code, Header: w.Result().Header, Body: w.Body.Bytes()}, "shop_unavailable")
 
 	// how it was asked
 	check(h.do("GET", "/events/gala?return=//evil.example", ""), "bad_return")

@@ -16,10 +16,14 @@ const tidyAtOnce = 2000
 // transaction: min(free slots, pace) places become turns. It returns after how
 // long it wants to be called again, at most every; sooner is harmless.
 func (o *Office) Tick(event string, every time.Duration) (pause time.Duration, err error) {
+	told := o.steer(event)
 	err = o.store.Update(func(tx Tx) error {
 		e, ok := tx.Event(event)
 		if !ok {
 			return ErrNoSuchEvent
+		}
+		if told != (untold{}) {
+			o.audit(tx, houseActor, event, told.act, told.detail)
 		}
 		if e.toDraw() && e.opened(tx.Calendar()) {
 			pause = 0
@@ -29,10 +33,14 @@ func (o *Office) Tick(event string, every time.Duration) (pause time.Duration, e
 		more := o.admit(tx, e)
 		pause = every
 		if more && tx.Line(event).Active < e.Rules.MaxActive { // only the pace keeps the next one out
-			pause = min(every, tx.NextCall(event).Sub(tx.Now())+time.Millisecond)
+			limit, _ := o.pace(e)
+			pause = min(every, tx.NextCall(event, limit).Sub(tx.Now())+time.Millisecond)
 		}
 		return nil
 	})
+	if err == nil {
+		o.toldOf(event, told)
+	}
 	return pause, err
 }
 
@@ -63,7 +71,7 @@ func (o *Office) admit(tx Tx, e *Event) (more bool) {
 	if e.Phase(tx.Calendar(), line.Sold) != PhaseOpen || line.Waiting == 0 {
 		return false
 	}
-	n := min(room(tx, e, line), line.Waiting)
+	n := min(o.room(tx, e, line), line.Waiting)
 	if e.Line == "off" {
 		n = min(line.Waiting, offAtOnce)
 	}

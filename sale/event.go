@@ -56,7 +56,8 @@ type Rules struct {
 	PayMarginSeconds int    `json:"payMarginSeconds"`
 	MaxSeatsPerOrder int    `json:"maxSeatsPerOrder"`
 	MaxWaiting       int    `json:"maxWaiting"`
-	Buyer            string `json:"buyer"` // "none", "optional", "required"
+	Buyer            string `json:"buyer"`   // "none", "optional", "required"
+	Control          string `json:"control"` // "off" (as ""), "auto": lower the pace when holds, payments or the shop fail
 }
 
 // Event is one performance with its own line, house and orders. An *Event that

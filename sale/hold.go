@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"foyer/queue"
 	"foyer/seats"
 )
 
@@ -26,7 +27,19 @@ type holdPlan struct {
 // get more time, and no chain of holds outlives the turn by more than one
 // holdSeconds. The refusals, in this order: token, shape of the wish, unknown
 // seats, a running payment, taken seats (with exactly the lost ones).
-func (o *Office) Hold(r HoldRequest) (v *OrderView, err error) {
+func (o *Office) Hold(r HoldRequest) (*OrderView, error) {
+	began := o.now()
+	v, err := o.take(r)
+	if worked(err) && o.now().Sub(began) <= slow {
+		o.saw(r.Event, queue.Holds, 1, 0)
+	} else {
+		o.saw(r.Event, queue.Holds, 0, 1)
+	}
+	return v, err
+}
+
+// take is Hold, unseen by what steers the pace.
+func (o *Office) take(r HoldRequest) (v *OrderView, err error) {
 	for try := range bestTries {
 		found, done, err := o.look(r)
 		if err != nil {

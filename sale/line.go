@@ -84,7 +84,7 @@ func (o *Office) enter(tx Tx, e *Event, visitor uuid.UUID) (p Place, back bool, 
 	}
 	o.late(tx, e, line)
 	p = Place{Event: e.ID, Number: line.Next, Visitor: visitor}
-	if phase == PhaseOpen && (e.Line == "off" || e.Line == "auto" && line.Waiting == 0 && room(tx, e, line) > 0) {
+	if phase == PhaseOpen && (e.Line == "off" || e.Line == "auto" && line.Waiting == 0 && o.room(tx, e, line) > 0) {
 		p = call(e, p, now, true)
 	}
 	tx.PutPlace(p)
@@ -92,8 +92,9 @@ func (o *Office) enter(tx Tx, e *Event, visitor uuid.UUID) (p Place, back bool, 
 }
 
 // room is how many more turns may be given now: free slots within the pace.
-func room(tx Tx, e *Event, l Line) int {
-	return min(e.Rules.MaxActive-l.Active, e.Rules.AdmitPerSecond-tx.Recent(e.ID))
+func (o *Office) room(tx Tx, e *Event, l Line) int {
+	pace, _ := o.pace(e)
+	return min(e.Rules.MaxActive-l.Active, pace-tx.Recent(e.ID))
 }
 
 func (o *Office) pickUp(tx Tx, p Place) Place {
@@ -186,9 +187,10 @@ func (o *Office) show(r Reader, e *Event, p Place) PlaceView {
 	if p.Number+1 == line.Next { // the last in the line stands behind those of his own commit too
 		v.Rank = line.Waiting - 1
 	}
-	v.Wait, v.WaitLow, v.WaitHigh = r.Flow(e.ID).Wait(v.Rank, float64(e.Rules.AdmitPerSecond))
+	pace, _ := o.pace(e)
+	v.Wait, v.WaitLow, v.WaitHigh = r.Flow(e.ID).Wait(v.Rank, float64(pace))
 	v.Poll = queue.PollInterval(v.Rank)
-	v.Slower = slower(r, e)
+	v.Slower = o.slower(r, e)
 	if now = r.Calendar(); e.Phase(now, line.Sold) == PhaseLobby || e.toDraw() && (e.Draw.Upto == 0 || p.Number < e.Draw.Upto) {
 		v.Status, v.Now = Lobby, now // what he waits for goes by the calendar
 		v.OpensAt = e.OpensAt

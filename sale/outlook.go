@@ -48,6 +48,7 @@ func lowered(what string, from, to int, at time.Time, before *Slowed) *Slowed {
 const (
 	SlowerPaused  = "paused"       // staff paused the line
 	SlowerLowered = "pace_lowered" // staff lowered the pace or the places in the house; see [Slowed]
+	SlowerTrouble = "trouble"      // holds, payments or the shop fail or are slow, and the pace is lowered for it
 	SlowerTurns   = "slower"       // turns end more slowly than the pace allows
 )
 
@@ -56,13 +57,16 @@ const slowerShare = 0.95
 
 // slower tells why the wait may have become longer; "" when nothing stands against
 // the pace.
-func slower(r Reader, e *Event) string {
+func (o *Office) slower(r Reader, e *Event) string {
 	phase := e.Phase(r.Calendar(), r.Line(e.ID).Sold)
-	pace := float64(e.Rules.AdmitPerSecond)
+	set, trouble := o.pace(e)
+	pace := float64(set)
 	_, rate, _ := r.Flow(e.ID).Rates(pace)
 	switch {
 	case phase == PhasePaused:
 		return SlowerPaused
+	case trouble != "":
+		return SlowerTrouble
 	case e.Slowed != nil:
 		return SlowerLowered
 	case phase == PhaseOpen && rate < slowerShare*pace:
@@ -105,9 +109,10 @@ type Outlook struct {
 	Small            int
 }
 
-func outlook(r Reader, e *Event) (v Outlook) {
-	v.Slow, v.Rate, v.Fast = r.Flow(e.ID).Rates(float64(e.Rules.AdmitPerSecond))
-	v.Slower = slower(r, e)
+func (o *Office) outlook(r Reader, e *Event) (v Outlook) {
+	pace, _ := o.pace(e)
+	v.Slow, v.Rate, v.Fast = r.Flow(e.ID).Rates(float64(pace))
+	v.Slower = o.slower(r, e)
 	t, ok := taken(r, e)
 	if !ok {
 		v.SeatsPerTurn, v.Good, v.Fair, v.Small = -1, -1, -1, -1

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"foyer/queue"
 	"foyer/seats"
 )
 
@@ -36,12 +37,14 @@ type StartedPay struct {
 func (o *Office) Pay(ctx context.Context, w PayRequest) (StartedPay, error) {
 	var req StartRequest
 	var done *StartedPay
+	event := ""
 	err := o.store.Update(func(tx Tx) error {
 		req, done = StartRequest{}, nil
 		n, err := own(tx, w.Visitor, w.Order)
 		if err != nil {
 			return err
 		}
+		event = n.Event
 		req, done, err = o.beginPayment(tx, n, w.Provider, w.Buyer)
 		req.Back = w.Back
 		return err
@@ -54,7 +57,11 @@ func (o *Office) Pay(ctx context.Context, w PayRequest) (StartedPay, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, startTime)
 	defer cancel()
+	began := o.now()
 	started, err := o.providers[w.Provider].Start(ctx, req)
+	if err != nil || o.now().Sub(began) > slow { // one that only began has not done well yet
+		o.saw(event, queue.Payments, 0, 1)
+	}
 	if err != nil {
 		o.paymentNotStarted(w.Order, req.Attempt)
 		return StartedPay{}, ErrProviderDown.because(err)

@@ -7,22 +7,35 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+
+	"foyer/queue"
 )
 
 // Receive books what a provider says, once per EventID. The fact is on disk
 // when it returns, with what became of it. It never refuses a verified fact:
 // one that fits no order or the wrong sum waits on the attention list.
 func (o *Office) Receive(f Fact) (rc *Receipt, err error) {
+	event := ""
 	err = o.store.Update(func(tx Tx) error {
 		if old, ok := tx.Receipt(f.Provider, f.EventID); ok {
 			rc = old
 			return nil
+		}
+		if n := orderOf(tx, f); n != nil {
+			event = n.Event
 		}
 		rc = &Receipt{Fact: f, ReceivedAt: tx.Now(), Outcome: "applied"}
 		o.apply(tx, f, rc)
 		tx.PutReceipt(rc)
 		return nil
 	})
+	switch {
+	case err != nil || event == "":
+	case f.Kind == FactSucceeded:
+		o.saw(event, queue.Payments, 1, 0)
+	case f.Kind == FactFailed:
+		o.saw(event, queue.Payments, 0, 1)
+	}
 	return rc, err
 }
 

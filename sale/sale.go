@@ -39,6 +39,7 @@ type Office struct {
 	ruling      chan struct{} // holds one while a rule of lanes changes: one after the other
 	wishes      wishes
 	looks       looks
+	steering    steering
 	ticket      func(code string) (uuid.UUID, bool)
 	tokens      *Signer
 }

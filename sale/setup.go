@@ -18,7 +18,7 @@ func DefaultSettings() Settings {
 		Rules: Rules{
 			AdmitPerSecond: 50, MaxActive: 500, TurnSeconds: 300, PickupSeconds: 60, ReturnSeconds: 600,
 			HoldSeconds: 300, PaySeconds: 240, PayMarginSeconds: 60, MaxSeatsPerOrder: 4, MaxWaiting: 2_000_000,
-			Buyer: "optional",
+			Buyer: "optional", Control: "off",
 		},
 		ChallengeCost: defaultChallengeCost,
 	}
@@ -94,6 +94,9 @@ func (r *Rules) check() (wrong []string) {
 	between("maxWaiting", r.MaxWaiting, 1, 5_000_000)
 	if r.Buyer != "none" && r.Buyer != "optional" && r.Buyer != "required" {
 		wrong = append(wrong, `rules.buyer must be "none", "optional" or "required".`)
+	}
+	if r.Control != "" && r.Control != "off" && r.Control != ControlAuto {
+		wrong = append(wrong, `rules.control must be "off" or "auto".`)
 	}
 	return wrong
 }

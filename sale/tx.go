@@ -89,8 +89,9 @@ type Tx interface {
 	// made under its id, by a later function.
 	RemoveEvent(*Event)
 	PutPlan(event string, p *seats.Plan)
-	// NextCall is the earliest time at which the event's pace allows one more turn.
-	NextCall(event string) time.Time
+	// NextCall is the earliest time at which a pace of so many turns per second
+	// allows one more in the event.
+	NextCall(event string, perSecond int) time.Time
 	// Front gives the first waiting places, in order, at most n.
 	Front(event string, n int) []Place
 	// Alone is nil for the only function of its commit. Any other must return the

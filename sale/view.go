@@ -258,21 +258,22 @@ func planned(r Reader, id string) (*Event, *seats.Plan, error) {
 
 // Status is the public state of one event, the same for everybody.
 type Status struct {
-	Phase     Phase
-	Frontier  uint64 // everybody with a smaller number has been called
-	Pace      int    // turns per second
-	Waiting   int
-	Active    int
-	SeatsLeft int // not sold: free or held
-	Sold      int // seats in PAID orders
-	SoldOut   bool
-	Message   string
-	OpensAt   *time.Time
-	Draw      *Draw     // nil unless the order is drawn
-	Now       time.Time // by the calendar, as OpensAt
-	Pickup    int       // seconds: who is called must ask for his place within
-	Slowed    *Slowed   // how staff lowered the pace, if that is why
-	Outlook   `json:"-"`
+	Phase      Phase
+	Frontier   uint64 // everybody with a smaller number has been called
+	Pace       int    // turns per second, as it is now
+	PaceReason string // why that is less than what staff have set; "" when it is not
+	Waiting    int
+	Active     int
+	SeatsLeft  int // not sold: free or held
+	Sold       int // seats in PAID orders
+	SoldOut    bool
+	Message    string
+	OpensAt    *time.Time
+	Draw       *Draw     // nil unless the order is drawn
+	Now        time.Time // by the calendar, as OpensAt
+	Pickup     int       // seconds: who is called must ask for his place within
+	Slowed     *Slowed   // how staff lowered the pace, if that is why
+	Outlook    `json:"-"`
 }
 
 // Status gives the public state of an event.
@@ -282,18 +283,19 @@ func (o *Office) Status(id string) (s Status, err error) {
 		if !ok {
 			return ErrNoSuchEvent
 		}
-		s = status(r, e)
+		s = o.status(r, e)
 		return nil
 	})
 	return s, err
 }
 
-func status(r Reader, e *Event) Status {
+func (o *Office) status(r Reader, e *Event) Status {
 	l := r.Line(e.ID)
+	pace, slowed := o.pace(e)
 	return Status{
-		Phase: e.Phase(r.Calendar(), l.Sold), Frontier: r.Frontier(e.ID), Pace: e.Rules.AdmitPerSecond, Waiting: l.Waiting,
+		Phase: e.Phase(r.Calendar(), l.Sold), Frontier: r.Frontier(e.ID), Pace: pace, PaceReason: slowed, Waiting: l.Waiting,
 		Active: l.Active, SeatsLeft: max(0, e.Sellable-l.Sold), Sold: l.Sold, SoldOut: e.Sellable > 0 && l.Sold >= e.Sellable,
-		Message: e.Message, OpensAt: e.OpensAt, Draw: e.Draw, Now: r.Calendar(), Pickup: e.Rules.PickupSeconds, Slowed: e.Slowed, Outlook: outlook(r, e),
+		Message: e.Message, OpensAt: e.OpensAt, Draw: e.Draw, Now: r.Calendar(), Pickup: e.Rules.PickupSeconds, Slowed: e.Slowed, Outlook: o.outlook(r, e),
 	}
 }
 
@@ -356,7 +358,7 @@ func (o *Office) Live(id string) (v Live, err error) {
 		if !ok {
 			return ErrNoSuchEvent
 		}
-		v = Live{Status: status(r, e), Orders: map[OrderStatus]int{}, Currency: e.Currency}
+		v = Live{Status: o.status(r, e), Orders: map[OrderStatus]int{}, Currency: e.Currency}
 		p := r.Plan(id)
 		if p == nil {
 			return nil

@@ -17,6 +17,12 @@ function show(box, live) {
   put(box, 'available', live.counts.available)
   put(box, 'held', live.counts.held)
   put(box, 'sold', live.counts.sold)
+  const slowed = document.querySelector('[data-n=slowed]')
+  if (slowed) {
+    slowed.hidden = !live.paceReason
+    put(slowed, 'pace', live.pace)
+    put(slowed, 'paceReason', live.paceReason || '')
+  }
   put(box, 'taken', money(JSON.parse(box.dataset.money), live.taken.amount))
   put(box, 'phase', phases[live.phase] || live.phase).className = 'tag ' + live.phase
 }

@@ -38,6 +38,7 @@ const range = r => {
 const reason = l => ({
 	paused: 'The line was paused.',
 	slower: 'People take longer than expected.',
+	trouble: 'Fewer people are let in for a while, because something behind the line is slow.',
 	pace_lowered: l && (l.what == 'maxActive' ? 'Fewer people are let in at a time: ' + num(l.to) + ' instead of ' + num(l.from) + '.' :
 		'The pace was lowered from ' + num(l.from) + ' to ' + num(l.to) + ' people a second.')
 })[blind ? place.estimateReason : status.estimateReason]

@@ -202,13 +202,9 @@ func (t *tx) Recent(event string) int {
 	return t.reader.Recent(event) + n
 }
 
-func (t *tx) NextCall(event string) time.Time {
-	e, ok := t.Event(event)
-	if !ok {
-		return t.at
-	}
+func (t *tx) NextCall(event string, perSecond int) time.Time {
 	n, _ := t.called.get(event)
-	limit := e.Rules.AdmitPerSecond - n
+	limit := perSecond - n
 	if limit <= 0 {
 		return t.at.Add(time.Second + time.Millisecond)
 	}

@@ -85,6 +85,7 @@ type statusDoc struct {
 	Phase      sale.Phase `json:"phase"`
 	Frontier   uint64     `json:"frontier"`
 	Pace       int        `json:"pace"`
+	PaceReason string     `json:"paceReason,omitempty"` // why it is less than what staff have set
 	Waiting    int        `json:"waiting"`
 	SeatsLeft  int        `json:"seatsLeft"`
 	SoldOut    bool       `json:"soldOut"`
@@ -140,7 +141,7 @@ func outlookOf(v sale.Outlook) (rates ratesDoc, chance *chanceDoc) {
 
 func statusOf(v sale.Status) statusDoc {
 	d := statusDoc{
-		Phase: v.Phase, Frontier: v.Frontier, Pace: v.Pace, Waiting: v.Waiting, SeatsLeft: v.SeatsLeft,
+		Phase: v.Phase, Frontier: v.Frontier, Pace: v.Pace, PaceReason: v.PaceReason, Waiting: v.Waiting, SeatsLeft: v.SeatsLeft,
 		SoldOut: v.SoldOut, Message: v.Message, Draw: drawOf(v.Draw), ServerTime: stamp(v.Now),
 	}
 	if v.Phase == sale.PhaseLobby {

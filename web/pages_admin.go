@@ -234,7 +234,10 @@ func (s *Server) paceForm(c echo.Context, by *sale.Key) error {
 		return s.after(c, sayBad("The pace must be whole numbers."), "pace")
 	}
 	_, err := s.office.ChangeEvent(actor(by), param(c, "event"), func(v *sale.Settings) error {
-		v.Rules.AdmitPerSecond, v.Rules.MaxActive = pace, active
+		v.Rules.AdmitPerSecond, v.Rules.MaxActive, v.Rules.Control = pace, active, "off"
+		if c.FormValue("control") != "" {
+			v.Rules.Control = sale.ControlAuto
+		}
 		return nil
 	})
 	return s.after(c, err, "pace")

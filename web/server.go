@@ -222,6 +222,7 @@ func (s *Server) routes() []route {
 		{"GET", order, s.showOrder},
 		{"POST", order + "/pay", s.pay},
 		{"POST", order + "/cancel", s.cancel},
+		{"POST", event + "/health", shop(s.reportHealth)},
 		{"POST", order + "/confirm", shop(s.confirm)},
 		{"POST", api + "/payments/:provider/webhook", s.webhook},
 		{"POST", event + "/tokens/verify", shop(s.verifyToken)},

@@ -48,7 +48,11 @@ func (t Taken) Known() bool { return t.People >= fewEnded }
 
 // Likely is how many seats so many people before somebody will take.
 func (t Taken) Likely(ahead int) int {
-	return int(math.Ceil(t.guess() * float64(max(0, ahead))))
+	ahead = max(0, ahead)
+	if !t.Known() {
+		return int(math.Ceil(t.guess() * float64(ahead)))
+	}
+	return (max(0, t.Seats)*ahead + t.People - 1) / t.People
 }
 
 // Chance is the level for somebody who has so many people before him, those

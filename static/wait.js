@@ -53,11 +53,11 @@ const turnIn = r => {
 	return 'Your turn in ' + eta(now) + (told ? '. It is longer than before. ' + told : '')
 }
 const chance = r => {
-	const c = status.chance, left = status.seatsLeft, n = r + status.active, some = Math.ceil(n * c?.seatsPerTurn)
+	const c = status.chance, left = status.seatsLeft, n = r + status.active, some = Math.ceil(n * c?.seatsPerTurn - .001)
 	if (!c || blind || !left) return ''
 	const known = c.fair !== undefined
 	return (left > 1 ? num(left) + ' seats are' : 'One seat is') + ' left.' +
-		(n && known ? ' The ' + (n > 1 ? num(n) + ' people' : 'person') + ' before you will take about ' + num(some) + '.' : '') +
+		(some > 0 && known ? ' The ' + (n > 1 ? num(n) + ' people' : 'person') + ' before you will take about ' + num(some) + '.' : '') +
 		(r <= c.good ? ' Your chance of a seat is good.' : !known ? '' : r <= c.fair ? ' Your chance of a seat is fair.' :
 			r <= c.small ? ' Your chance of a seat is small.' : ' A seat for you is not likely.')
 }

@@ -203,6 +203,9 @@ func zoned(t *time.Time, name string) string {
 	return inZone(*t, name, "Mon 2 January 2006, 15:04")
 }
 
+// zonedTime is the time of day in the event's zone, with the zone's name.
+func zonedTime(t time.Time, name string) string { return inZone(t, name, "15:04") }
+
 func inZone(t time.Time, name, layout string) string {
 	loc, err := zone(name)
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/labstack/echo/v4"
 
+	"foyer/queue"
 	"foyer/sale"
 )
 
@@ -82,6 +83,11 @@ type lineData struct {
 	Wait    string // in words
 	Left    string // of the turn, "4:59"
 	Updated string
+	Why     string // the wait may be longer than it was
+	Odds    string // seats left, and the chance of one
+	Called  string // when his turn came while he was away, or ""
+	Kept    string // until when he may come back to the front
+	InTime  bool   // he still may
 }
 
 // HasOrder tells whether the turn has an order already.
@@ -106,6 +112,9 @@ func (s *Server) linePage(c echo.Context) error {
 		}
 	}
 	p := &v.Place
+	if !p.CalledAt.IsZero() {
+		v.Called, v.Kept, v.InTime = zonedTime(p.CalledAt, e.TimeZone), zonedTime(p.KeptUntil, e.TimeZone), p.Now.Before(p.KeptUntil)
+	}
 	switch p.Status {
 	case sale.Lobby, sale.Waiting:
 		v.Reload = max(2, int(math.Ceil(p.Poll.Seconds())))
@@ -114,6 +123,7 @@ func (s *Server) linePage(c echo.Context) error {
 			v.Title = strconv.Itoa(p.Rank) + " ahead – " + e.Name
 		}
 		v.Wait = waitWords(p.WaitLow, p.WaitHigh)
+		v.Why, v.Odds = slowerWords(p.Slower, e.Slowed), chanceWords(p.Chance)
 	case sale.Ready:
 		v.Reload = 15
 		v.Title = "Your turn – " + e.Name
@@ -124,6 +134,41 @@ func (s *Server) linePage(c echo.Context) error {
 		v.Updated = zoned(&now, e.TimeZone)
 	}
 	return s.render(c, http.StatusOK, "line", v)
+}
+
+// slowerWords say why a wait may have become longer.
+func slowerWords(why string, l *sale.Slowed) string {
+	switch {
+	case why == sale.SlowerTurns:
+		return "People take longer than expected."
+	case why != sale.SlowerLowered || l == nil:
+		return ""
+	case l.What == "maxActive":
+		return fmt.Sprintf("Fewer people are let in at a time: %d instead of %d.", l.To, l.From)
+	}
+	return fmt.Sprintf("The pace was lowered from %d to %d people a second.", l.From, l.To)
+}
+
+// chanceWords say what is left and what a visitor may hope for.
+func chanceWords(c sale.Chance) string {
+	if c.Level == "" || c.Left == 0 {
+		return ""
+	}
+	left := fmt.Sprintf("%d seats are left.", c.Left)
+	if c.Left == 1 {
+		left = "One seat is left."
+	}
+	before := fmt.Sprintf(" The people before you will take about %d.", c.Likely)
+	if c.Likely == 0 {
+		before = ""
+	}
+	switch c.Level {
+	case queue.ChanceUnknown:
+		return left
+	case queue.ChanceNone:
+		return left + before + " A seat for you is not likely."
+	}
+	return left + before + " Your chance of a seat is " + c.Level + "."
 }
 
 // waitWords is an estimate in seconds as a range in words.

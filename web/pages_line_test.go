@@ -1,6 +1,7 @@
 package web
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -70,4 +71,50 @@ func TestBrowserStandsInALineThatIsClosed(t *testing.T) {
 		see(`document.getElementById('head').textContent == 'Your seats are held' && document.getElementById('go').textContent == 'To your order' && document.getElementById('left').hidden`),
 		chromedp.Click("#leave"), see(`document.getElementById('ask').textContent == 'Give up your place and the seats you hold?'`),
 		chromedp.Click("#yes"), shown("join"), see(`!document.getElementById('now').textContent && !document.getElementById('live').textContent`))
+}
+
+// Whoever was called while away reads when that was, until when the place is kept, and how to come back.
+func TestLineTellsWhoWasCalledWhileAway(t *testing.T) {
+	h := newHouse(t)
+	h.event("gala", `"timeZone":"Europe/Berlin"`, `"rules":{"maxActive":1,"pickupSeconds":60,"returnSeconds":600}`)
+	first, _ := h.ready("gala")
+	b := h.browser()
+	b.follow(b.post("/events/gala/line")).says("You are next")
+	place := h.do("GET", "/api/v1/events/gala/queue", "", "X-Visitor", first).text("queueId")
+	h.do("DELETE", "/api/v1/events/gala/queue/"+place, "", "X-Visitor", first).want(204)
+	tick := func(d time.Duration) {
+		h.clock.pass(d)
+		if _, err := h.office.Tick("gala", time.Second); err != nil {
+			t.Fatal(err)
+		}
+	}
+	tick(15 * time.Minute) // called at 20:15 in Berlin
+	tick(2 * time.Minute)
+	b.get("/events/gala/line").says("You were called at 20:15 (Europe/Berlin time) and were not here.", "Your place is kept until 20:26 (Europe/Berlin time).", "Come back to the front")
+	own := h.do("GET", "/api/v1/events/gala/queue", "", "X-Visitor", b.jar["foyer_visitor"]).want(200)
+	if got := fmt.Sprint(own.field("aside")); own.text("status") != "NOT_ENTERED" || got != "map[calledAt:2026-12-01T19:15:00.000Z keptUntil:2026-12-01T19:26:00.000Z]" {
+		t.Errorf("got %s", own.Body)
+	}
+	back := h.browser()
+	back.jar = b.jar
+	back.follow(back.post("/events/gala/line")).silent("were not here").says("You are next", "Leave the line")
+}
+
+func TestLineSaysWhyItIsSlowerAndWhatMayBeHopedFor(t *testing.T) {
+	h := newHouse(t)
+	h.event("gala", `"line":"always"`, `"rules":{"maxActive":1}`)
+	b := h.browser()
+	for range 5 {
+		v := h.visitor()
+		h.do("POST", "/api/v1/events/gala/queue", "", "X-Visitor", v)
+	}
+	b.follow(b.post("/events/gala/line")).says("6 seats are left.").silent("chance", "lowered")
+	h.staff("PATCH", "/api/v1/admin/events/gala/pace", `{"admitPerSecond":5}`).want(200)
+	b.get("/events/gala/line").says("Your turn in", "The pace was lowered from 50 to 5 people a second.")
+	h.staff("PATCH", "/api/v1/admin/events/gala/pace", `{"admitPerSecond":50,"maxActive":1}`).want(200)
+	b.get("/events/gala/line").silent("lowered")
+	status := h.do("GET", "/api/v1/events/gala/status", "").want(200)
+	if status.field("lowered") != nil {
+		t.Errorf("the pace is back: %s", status.Body)
+	}
 }

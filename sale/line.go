@@ -195,7 +195,8 @@ func (o *Office) show(r Reader, e *Event, p Place) PlaceView {
 		v.Status, v.Now = Lobby, now // what he waits for goes by the calendar
 		v.OpensAt = e.OpensAt
 		if e.toDraw() {
-			v.drawn(r.Flow(e.ID), line.Waiting, float64(e.Rules.AdmitPerSecond))
+			pace, _ := o.pace(e)
+			v.drawn(r.Flow(e.ID), line.Waiting, float64(pace))
 		}
 		left := max(0, e.OpensAt.Sub(now))
 		until := int(left/time.Second) + 1

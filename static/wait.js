@@ -18,6 +18,11 @@ const until = t => {
 	const s = Math.max(0, Math.ceil((Date.parse(t) - off - mono()) / 1e3)), m = s / 60 | 0, h = m / 60 | 0
 	return h > 47 ? (h / 24 | 0) + ' days' : (h ? h + ':' + pad(m % 60) : m) + ':' + pad(s % 60)
 }
+// The time of the house stands on the page; who lives elsewhere reads the own one too.
+const own = t => {
+	const z = Intl.DateTimeFormat().resolvedOptions().timeZone
+	return t && z != d.body.dataset.z ? 'That is ' + new Date(t).toLocaleString([], { dateStyle: 'medium', timeStyle: 'short' }) + ' where you are (' + z + ')' : ''
+}
 const hour = t => new Date(t).toLocaleTimeString([], { timeStyle: 'short' })
 const eta = r => {
 	const h = r.high > 5400, u = h ? 3600 : 60, a = Math.max(1, r.low / u | 0), b = Math.max(a, Math.ceil(r.high / u))
@@ -185,6 +190,7 @@ const draw = () => {
 	$('join').lastElementChild.hidden = ph == 'SOLD_OUT' || shut
 	text('open', { LOBBY: 'Join the line. It starts moving in', PAUSED: 'The line is paused for a moment. You can join it.', CLOSED: 'The sale is closed.', SOLD_OUT: 'Sold out.' }[ph] || 'The sale is open.')
 	text('soon', lobby ? until(lobby) : '')
+	if ($('own')) text('own', own(lobby))
 	if (w) {
 		const r = rank(), k = 'first ' + place.queueId, first = keep(k) || r, early = mine == 'LOBBY'
 		if (first <= r) keep(k, r)

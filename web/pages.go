@@ -211,7 +211,23 @@ func inZone(t time.Time, name, layout string) string {
 	if err != nil {
 		loc, name = time.UTC, "UTC"
 	}
-	return t.In(loc).Format(layout) + " (" + strings.ReplaceAll(name, "_", " ") + " time)"
+	t = t.In(loc)
+	which := ""
+	if _, comesTwice := twin(t); comesTwice {
+		which = ", UTC" + t.Format("-07:00")
+	}
+	return t.Format(layout) + " (" + strings.ReplaceAll(name, "_", " ") + " time" + which + ")"
+}
+
+// twin finds the other moment with the same time on the wall, when the clocks
+// were put back in between: by an hour, or by half of one on Lord Howe Island.
+func twin(t time.Time) (other time.Time, comesTwice bool) {
+	for _, d := range []time.Duration{-time.Hour, time.Hour, -30 * time.Minute, 30 * time.Minute} {
+		if other = t.Add(d); other.Format(time.DateTime) == t.Format(time.DateTime) {
+			return other, true
+		}
+	}
+	return t, false
 }
 
 // eventsPage lists the public events.
@@ -296,12 +312,13 @@ func newShell(e *sale.Event, phase sale.Phase, target string) (*shell, error) {
 type waitData struct {
 	ID, Name, Venue, Starts, Opens, Message, Lead string
 	Joinable, Drawn, Asks                         bool   // Asks for a proof, which takes scripts
+	Zone                                          string // of the house
 	Return                                        string // where the visitor came from, and wants to go back to
 	Go, GoWord                                    string // where a turn leads: to the seat map or the shop
 }
 
 func waitView(e *sale.Event, phase sale.Phase, target string) waitData {
-	v := waitData{ID: e.ID, Name: e.Name, Venue: e.Venue, Starts: zoned(e.StartsAt, e.TimeZone), Message: e.Message, Joinable: true, Drawn: e.Draw != nil, Asks: e.Challenge != "", Return: target}
+	v := waitData{ID: e.ID, Name: e.Name, Venue: e.Venue, Starts: zoned(e.StartsAt, e.TimeZone), Message: e.Message, Zone: e.TimeZone, Joinable: true, Drawn: e.Draw != nil, Asks: e.Challenge != "", Return: target}
 	v.Go, v.GoWord = eventPath(e.ID)+"/seats", "Choose seats"
 	if target != "" || e.PlanVersion == "" {
 		v.Go, v.GoWord = cmp.Or(target, e.ShopURL, "/"), "Go to the shop"

@@ -86,8 +86,8 @@ func wallTime(text string, loc *time.Location) (*time.Time, error) {
 	if t.Format(form) != text {
 		return nil, sayBad("The time " + text + " does not exist in " + loc.String() + ": the clocks are put forward then.")
 	}
-	if earlier := t.Add(-time.Hour); earlier.Format(form) == text {
-		t = earlier
+	if other, comesTwice := twin(t); comesTwice && other.Before(t) {
+		t = other
 	}
 	t = t.UTC()
 	return &t, nil

@@ -61,7 +61,7 @@ func (g *stage) tick(event string, d time.Duration) {
 }
 
 // chrome opens a tab; the test is left out where there is no browser.
-func chrome(t *testing.T) context.Context {
+func chrome(t *testing.T, more ...chromedp.ExecAllocatorOption) context.Context {
 	t.Helper()
 	path := ""
 	for _, name := range []string{"chromium", "chromium-browser", "google-chrome", "chrome"} {
@@ -78,6 +78,7 @@ func chrome(t *testing.T) context.Context {
 	}
 	t.Parallel()
 	opts := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.WindowSize(390, 844))
+	opts = append(opts, more...)
 	ctx, stop := chromedp.NewExecAllocator(context.Background(), opts...)
 	t.Cleanup(stop)
 	ctx, stop = chromedp.NewContext(ctx)

@@ -16,8 +16,8 @@ func steers(s *sale.Settings) { s.Rules.Control, s.Rules.AdmitPerSecond = sale.C
 // goes wants a pace, lowered or not.
 func (h *house) goes(pace int, lowered bool) {
 	h.Helper()
-	if s := h.status(); s.Pace != pace || (s.Slowed != "") != lowered {
-		h.Errorf("%s in: the pace is %d (%q), want %d, lowered %t", time.Since(h.began), s.Pace, s.Slowed, pace, lowered)
+	if s := h.status(); s.Pace != pace || (s.PaceReason != "") != lowered {
+		h.Errorf("%s in: the pace is %d (%q), want %d, lowered %t", time.Since(h.began), s.Pace, s.PaceReason, pace, lowered)
 	}
 }
 

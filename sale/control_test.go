@@ -71,7 +71,7 @@ func TestPaymentsThatFailLowerThePaceWithinSecondsAndItComesBack(t *testing.T) {
 			h.tick()
 		}
 		h.goes(6, true)
-		if s := h.status().Slowed; s != "payments fail or are slow" {
+		if s := h.status().PaceReason; s != "payments fail or are slow" {
 			t.Errorf("the reason is %q", s)
 		}
 		h.bank.down = false

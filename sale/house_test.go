@@ -94,7 +94,7 @@ func (h *house) picture() (p picture) {
 		h.ok(err)
 		l, err := h.Live(e.ID)
 		h.ok(err)
-		s.Pace, s.Slowed, l.Status.Pace, l.Status.Slowed = 0, "", 0, "" // what steers the pace starts anew
+		s.Pace, s.PaceReason, l.Status.Pace, l.Status.PaceReason = 0, "", 0, "" // what steers the pace starts anew
 		p.Status, p.Live = append(p.Status, s), append(p.Live, l)
 		if v, err := h.Office.Seats(e.ID); err == nil {
 			p.Seats = append(p.Seats, fmt.Sprint(v.States))

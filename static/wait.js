@@ -33,7 +33,7 @@ const way = () => blind || !place.number ? 0 : place.number - status.frontier
 const exact = () => way() <= 0 || way() >= place.way
 const rank = () => exact() ? place.rank : Math.ceil(place.rank * way() / place.way)
 const ahead = r => status.phase == 'CLOSED' ? 'The sale is closed. Your place is kept in case it opens again.' :
-	mine == 'LOBBY' ? 'until the sale opens. Then the line starts moving.' :
+	mine == 'LOBBY' ? 'until the sale opens. Then the ' + (place.draw ? 'order is drawn.' : 'line starts moving.') :
 	r ? (r > 1 ? 'people are' : 'person is') + ' ahead of you' : 'You are next'
 // The wait of a rank, as the server reckons it.
 const range = r => {

@@ -141,6 +141,8 @@ func slowerWords(why string, l *sale.Slowed) string {
 	switch {
 	case why == sale.SlowerTurns:
 		return "People take longer than expected."
+	case why == sale.SlowerTrouble:
+		return "Fewer people are let in for a while, because something behind the line is slow."
 	case why != sale.SlowerLowered || l == nil:
 		return ""
 	case l.What == "maxActive":

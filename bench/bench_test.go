@@ -52,19 +52,21 @@ type operation struct {
 	name    string
 	traffic func(*prepared) traffic
 	promise [2]float64
+	floor   func(*prepared) traffic // nil: the usual one
 }
 
 var lineOperations = []operation{
-	{"poll", poll, [2]float64{1.15, 1.15}},
-	{"rejoin", rejoin, [2]float64{1.25, 1.25}},
-	{"status", status, [2]float64{}},
-	{"join", join, [2]float64{2.8, 2.0}},
+	{"poll", poll, [2]float64{1.15, 1.15}, nil},
+	{"rejoin", rejoin, [2]float64{1.25, 1.25}, nil},
+	{"status", status, [2]float64{}, nil},
+	{"join", join, [2]float64{2.8, 2.0}, nil},
 }
 
 var houseOperations = []operation{
-	{"refused", refusedHold, [2]float64{1.35, 1.35}},
-	{"hold", hold, [2]float64{3.4, 2.6}},
-	{"confirm", confirm, [2]float64{3.4, 2.6}},
+	{"check", checkTurn, [2]float64{1.3, 1.3}, bareCheck},
+	{"refused", refusedHold, [2]float64{1.35, 1.35}, nil},
+	{"hold", hold, [2]float64{3.4, 2.6}, nil},
+	{"confirm", confirm, [2]float64{3.4, 2.6}, nil},
 }
 
 // wanted tells whether the operation was asked for; there is nothing to confirm
@@ -186,7 +188,11 @@ func (s *session) measure(server *child, o *operation, p *prepared, conns int) {
 	if o.name == "confirm" {
 		l.warm /= 3 // what hold made in its time must last for the whole of it
 	}
-	r := run{floor: s.drive(s.floor, quick, floorTraffic())}
+	bare := floorTraffic()
+	if o.floor != nil {
+		bare = o.floor(p)
+	}
+	r := run{floor: s.drive(s.floor, quick, bare)}
 	before := server.usage().server
 	server.profile(s.t, fmt.Sprintf("%s-%d", o.name, conns), func() { r.figures = s.drive(server, l, o.traffic(p)) })
 	if r.wrong*100 > r.all || r.all == 0 {

@@ -26,6 +26,7 @@ func serveFloor() error {
 	body := []byte(floorBody)
 	e := echo.New()
 	e.GET("/floor", func(c echo.Context) error { return c.JSONBlob(http.StatusOK, body) })
+	e.GET("/bare", func(c echo.Context) error { return c.NoContent(http.StatusNoContent) })
 	e.POST("/hook", func(c echo.Context) error { // a receiver that takes everything
 		_, _ = io.Copy(io.Discard, c.Request().Body)
 		return c.NoContent(http.StatusNoContent)

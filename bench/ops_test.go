@@ -84,6 +84,23 @@ func appendHold(b, body []byte, by, seats *turn) (request, scratch []byte) {
 	return appendBody(appendVisitor(b, &by.guest), body), body
 }
 
+// checkTurn asks, as the proxy of a shop, whether anybody who has a turn may come
+// in; he is known by his cookie.
+func checkTurn(p *prepared) traffic { return checkAt("/api/v1/check", p) }
+
+// bareCheck is the floor of checkTurn: the same request to a handler that knows
+// nothing and answers as little.
+func bareCheck(p *prepared) traffic { return checkAt("/bare", p) }
+
+func checkAt(path string, p *prepared) traffic {
+	return traffic{want: http.StatusNoContent, next: func(b []byte) ([]byte, int, bool) {
+		i := rand.IntN(len(p.turns))
+		b = append(append(append(append(b, "GET "...), path...), "?event="...), p.turns[i].house+host...)
+		b = append(p.turns[i].credential(append(b, "Cookie: foyer_visitor="...)), "\r\n"...)
+		return append(b, "X-Original-URI: /cart\r\nX-Original-Method: GET\r\nAccept: text/html\r\n\r\n"...), i, true
+	}}
+}
+
 // spared is the part of the last house's turns that never hold.
 const spared = 0.1
 

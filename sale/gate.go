@@ -13,7 +13,16 @@ import (
 type Pass struct {
 	In      bool
 	Visitor uuid.UUID // uuid.Nil when nobody known comes in because the event has no line
-	Token   string    // the entry token of his turn, or ""
+	turn    tokenClaim
+}
+
+// PassToken mints the entry token of the turn that lets somebody in; "" when he
+// needs none.
+func (o *Office) PassToken(p Pass) string {
+	if !p.In || p.turn.number == 0 {
+		return ""
+	}
+	return o.mint(p.turn)
 }
 
 // Admits tells whether a visitor, or the one whose entry token is shown, may go
@@ -30,7 +39,7 @@ func (o *Office) Admits(event string, visitor uuid.UUID, token string) (pass Pas
 		}
 		p, ok := o.activePlace(r, e, visitor, token)
 		if ok {
-			pass = Pass{In: true, Visitor: p.Visitor, Token: o.entryToken(e, p)}
+			pass = Pass{In: true, Visitor: p.Visitor, turn: tokenClaim{e.Ordinal, p.Number, p.Visitor}}
 			fresh = !p.Turn.PickedUp
 			return nil
 		}

@@ -24,10 +24,14 @@ type tokenClaim struct {
 // and the house's secret, so the same turn shows the same token after a
 // restart, and nothing of it lies on disk.
 func (o *Office) entryToken(e *Event, p Place) string {
+	return o.mint(tokenClaim{e.Ordinal, p.Number, p.Visitor})
+}
+
+func (o *Office) mint(c tokenClaim) string {
 	var b [28 + tokenMAC]byte
-	binary.BigEndian.PutUint32(b[0:], e.Ordinal)
-	binary.BigEndian.PutUint64(b[4:], p.Number)
-	copy(b[12:], p.Visitor[:])
+	binary.BigEndian.PutUint32(b[0:], c.ordinal)
+	binary.BigEndian.PutUint64(b[4:], c.number)
+	copy(b[12:], c.visitor[:])
 	var tag [sha256.Size]byte
 	copy(b[28:], o.tokens.Tag(tag[:0], b[:28])[:tokenMAC])
 	return base64.RawURLEncoding.EncodeToString(b[:])

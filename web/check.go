@@ -38,30 +38,28 @@ func (s *Server) gate(r *http.Request, event string) (sale.Pass, error) {
 // check answers proxies that ask before they let a request pass (forward auth).
 // It sets no cookie, and what is malformed is nobody.
 func (s *Server) check(c echo.Context) error {
-	event, nginx := c.QueryParam("event"), false
-	switch proxy := c.QueryParam("proxy"); {
-	case event == "":
-		return refuse("bad_request", "Name the event: /api/v1/check?event=ID.")
-	case proxy == "nginx":
-		nginx = true
-	case proxy != "":
-		return refuse("bad_request", `The parameter "proxy" takes "nginx" only.`)
+	q, err := readCheckQuery(c.Request().URL.RawQuery)
+	if err != nil {
+		return err
 	}
-	pass, err := s.gate(c.Request(), event)
+	pass, err := s.gate(c.Request(), q.event)
 	if err != nil {
 		return err
 	}
 	h := c.Response().Header()
 	if pass.In {
-		passOn(h, pass)
+		s.passOn(h, pass, q.token)
+		for _, name := range []string{"Content-Security-Policy", "X-Content-Type-Options", "Referrer-Policy"} {
+			delete(h, name) // there is no content, and a proxy reads on
+		}
 		c.Response().WriteHeader(http.StatusNoContent)
 		return nil
 	}
 	a := askedFor(c.Request())
-	if !nginx {
-		return s.turnAway(c, event, a)
+	if !q.nginx {
+		return s.turnAway(c, q.event, a)
 	}
-	h.Set(headerShopWait, a.waitingPage(event))
+	h.Set(headerShopWait, a.waitingPage(q.event))
 	h.Set(headerShopStatus, "429")
 	if a.page {
 		h.Set(headerShopStatus, "303")
@@ -70,13 +68,45 @@ func (s *Server) check(c echo.Context) error {
 	return c.NoContent(http.StatusUnauthorized)
 }
 
-// passOn tells the shop who comes in.
-func passOn(h http.Header, pass sale.Pass) {
+// checkQuery is what a proxy asks.
+type checkQuery struct {
+	event        string
+	nginx, token bool
+}
+
+// readCheckQuery reads the query by hand: the rules' ids and words need no
+// escapes, and this is asked for every request of a shop.
+func readCheckQuery(raw string) (q checkQuery, err error) {
+	for raw != "" {
+		var pair string
+		pair, raw, _ = strings.Cut(raw, "&")
+		switch name, value, _ := strings.Cut(pair, "="); {
+		case name == "event":
+			q.event = value
+		case pair == "proxy=nginx":
+			q.nginx = true
+		case pair == "token=1":
+			q.token = true
+		case name == "proxy", name == "token":
+			return q, refuse("bad_request", `The parameter "proxy" takes "nginx" only, "token" takes "1".`)
+		}
+	}
+	if q.event == "" {
+		return q, refuse("bad_request", "Name the event: /api/v1/check?event=ID.")
+	}
+	return q, nil
+}
+
+// passOn tells the shop who comes in, and with which token if it wants to know.
+func (s *Server) passOn(h http.Header, pass sale.Pass, token bool) {
 	if pass.Visitor != uuid.Nil {
 		h[headerShopVisitor] = []string{pass.Visitor.String()}
 	}
-	if pass.Token != "" {
-		h[headerShopToken] = []string{pass.Token}
+	if !token {
+		return
+	}
+	if t := s.office.PassToken(pass); t != "" {
+		h[headerShopToken] = []string{t}
 	}
 }
 

@@ -27,7 +27,10 @@ func TestCheckLetsInWhoHasATurn(t *testing.T) {
 		"forged for the shop": {"X-Visitor", visitor, "X-Foyer-Visitor", "6ba7b810-9dad-41d1-80b4-00c04fd430c8", "X-Foyer-Token", "x"},
 		"huge cookies":        {"Cookie", strings.Repeat("junk=1; ", 2000) + "foyer_visitor=" + visitor},
 	} {
-		for _, proxy := range []string{"", "&proxy=nginx"} {
+		if a := h.do("GET", shopCheck, "", headers...).want(204); a.Header.Get("X-Foyer-Token") != "" {
+			t.Errorf("%s: the shop is told a token that nobody asked for", name)
+		}
+		for _, proxy := range []string{"&token=1", "&proxy=nginx&token=1"} {
 			a := h.do("GET", shopCheck+proxy, "", headers...).want(204)
 			if got := a.Header.Values("X-Foyer-Visitor"); len(got) != 1 || got[0] != id {
 				t.Errorf("%s: the shop is told of %q, want %q", name, got, id)
@@ -90,6 +93,7 @@ func TestCheckOfNothingIsAProblemAndNoRedirect(t *testing.T) {
 		h.do("GET", "/api/v1/check?event=none"+proxy, "", "Accept", "text/html").refused(404, "no_such_event")
 		h.do("GET", "/api/v1/check?x=1"+proxy, "", "Accept", "text/html").refused(400, "bad_request")
 	}
+	h.do("GET", shopCheck+"&token=yes", "").refused(400, "bad_request")
 	h.do("GET", shopCheck+"&proxy=apache", "").refused(400, "bad_request")
 	h.do("POST", shopCheck, "").refused(405, "method_not_allowed")
 }

@@ -194,7 +194,7 @@ func (p *protector) rewrite(r *httputil.ProxyRequest) {
 	r.Out.Header.Set("X-Forwarded-Proto", p.scheme(r.In))
 	r.Out.Header.Set("X-Real-Ip", p.address(r.In))
 	if pass, ok := r.In.Context().Value(passKey{}).(sale.Pass); ok {
-		passOn(r.Out.Header, pass)
+		p.passOn(r.Out.Header, pass, true)
 	}
 }
 

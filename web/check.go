@@ -35,6 +35,8 @@ func (s *Server) gate(r *http.Request, event string) (sale.Pass, error) {
 	return s.office.Admits(event, visitor, entryToken(r.Header))
 }
 
+const checkPath = api + "/check"
+
 // check answers proxies that ask before they let a request pass (forward auth).
 // It sets no cookie, and what is malformed is nobody.
 func (s *Server) check(c echo.Context) error {
@@ -49,8 +51,8 @@ func (s *Server) check(c echo.Context) error {
 	h := c.Response().Header()
 	if pass.In {
 		s.passOn(h, pass, q.token)
-		for _, name := range []string{"Content-Security-Policy", "X-Content-Type-Options", "Referrer-Policy"} {
-			delete(h, name) // there is no content, and a proxy reads on
+		for _, name := range []string{"Content-Security-Policy", "X-Content-Type-Options", "Referrer-Policy", headerRequestID} {
+			delete(h, name) // there is no content, a proxy reads on, and it is not logged
 		}
 		c.Response().WriteHeader(http.StatusNoContent)
 		return nil

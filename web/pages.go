@@ -317,9 +317,14 @@ type waitData struct {
 	Go, GoWord                                    string // where a turn leads: to the seat map or the shop
 }
 
+// Own tells whether the turn leads to seats of ours, and "/" to our events.
+func (v waitData) Own() bool { return v.GoWord == chooseSeats }
+
+const chooseSeats = "Choose seats"
+
 func waitView(e *sale.Event, phase sale.Phase, target string) waitData {
 	v := waitData{ID: e.ID, Name: e.Name, Venue: e.Venue, Starts: zoned(e.StartsAt, e.TimeZone), Message: e.Message, Zone: e.TimeZone, Joinable: true, Drawn: e.Draw != nil, Asks: e.Challenge != "", Return: target}
-	v.Go, v.GoWord = eventPath(e.ID)+"/seats", "Choose seats"
+	v.Go, v.GoWord = eventPath(e.ID)+"/seats", chooseSeats
 	if target != "" || e.PlanVersion == "" {
 		v.Go, v.GoWord = cmp.Or(target, e.ShopURL, "/"), "Go to the shop"
 	}

@@ -229,7 +229,7 @@ func (s *Server) routes() []route {
 		{"POST", event + "/tokens/claim", shop(s.onToken(s.office.ClaimToken))},
 		{"POST", event + "/tokens/release", shop(s.onToken(s.office.ReleaseToken))},
 		{"POST", event + "/tokens/consume", shop(s.onToken(s.office.ConsumeToken))},
-		{"GET", api + "/check", s.check},
+		{"GET", checkPath, s.check},
 
 		{"GET", api + "/lanes", shop(s.listLanes)},
 		{"GET", lane, shop(s.showLane)},

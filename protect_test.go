@@ -2,10 +2,13 @@ package main
 
 import (
 	"bufio"
+	"flag"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -110,6 +113,24 @@ func TestProtectLetsWebSocketsAndStreamsPass(t *testing.T) {
 	if rest, _ := events.Peek(events.Buffered()); err != nil || !strings.HasPrefix(line, "event:") || strings.Contains(string(rest), "event:") {
 		t.Errorf("a stream begins with %q, %v, and %q came with it", line, err, rest)
 	}
+}
+
+func TestProtectsManualTellsEveryFlag(t *testing.T) {
+	manual, err := os.ReadFile("docs/protect.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := flag.NewFlagSet("protect", flag.ContinueOnError)
+	(&protection{}).bind(f)
+	f.VisitAll(func(fl *flag.Flag) {
+		said := ""
+		if fl.DefValue != "" {
+			said = "`" + fl.DefValue + "` "
+		}
+		if row := fmt.Sprintf("| `--%s` | `%s` | %s| ", fl.Name, envName(fl.Name), said); !strings.Contains(string(manual), row) {
+			t.Errorf("the manual has no row %q", row)
+		}
+	})
 }
 
 func TestProtectRefusesWrongUse(t *testing.T) {

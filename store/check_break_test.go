@@ -199,7 +199,13 @@ func TestB78CheckFindsFaultsOfTheLine(t *testing.T) {
 		"a turn is aside since before it was": {"I6", func(b *breaker) { b.place("aside", func(p *sale.Place) { p.Turn.AsideAt = moment(1) }) }},
 		"an active turn is aside":             {"I6", func(b *breaker) { b.place("ready", func(p *sale.Place) { p.Turn.AsideAt = p.Turn.CalledAt }) }},
 		"a claim was made by nobody":          {"I6", func(b *breaker) { b.place("pending", func(p *sale.Place) { p.Turn.PickedUp = false }) }},
-		"a claim was made by no hold":         {"I6", func(b *breaker) { b.place("pending", func(p *sale.Place) { p.Turn.Holds = 0 }) }},
+		"a shop's claim is shorter than the turn": {"I6", func(b *breaker) {
+			b.place("ready", func(p *sale.Place) {
+				p.Turn.State, p.Turn.PickedUp, p.Turn.Holds = sale.TurnClaimed, true, 1
+				p.Turn.Shop = &sale.ShopClaim{Until: p.Turn.CalledAt}
+			})
+		}},
+		"a claim was made by no hold": {"I6", func(b *breaker) { b.place("pending", func(p *sale.Place) { p.Turn.Holds = 0 }) }},
 	}.run(t)
 }
 

@@ -328,6 +328,7 @@ func everythingSurvives(b *bench) {
 		e.OpensAt = &at
 		p = call(tx, ann)
 		p.Turn.State, p.Turn.Order, p.Turn.AsideAt = sale.TurnClaimed, o.ID, tx.Now()
+		p.Turn.Shop = &sale.ShopClaim{Customer: "c", Until: tx.Now(), Acts: []sale.ShopAct{{Key: []byte{1}, Body: []byte{2}, State: sale.TurnClaimed, Until: tx.Now()}}}
 		tx.PutPlace(p)
 		o.Buyer = sale.Buyer{Name: "Zoë 👩‍👩‍👧", Email: "z@example.org"}
 		o.Payments = []sale.Payment{{Attempt: tx.NewID(), Provider: "bank", ID: "p1", State: sale.PaymentStarted, Amount: 200, At: tx.Now(), PayBy: tx.Now()}}

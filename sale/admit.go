@@ -68,7 +68,7 @@ func (o *Office) sweep(tx Tx, e *Event) {
 // admit gives turns to the front of the line and tells whether somebody still waits.
 func (o *Office) admit(tx Tx, e *Event) (more bool) {
 	now, line := tx.Now(), tx.Line(e.ID)
-	if e.Phase(tx.Calendar(), line.Sold) != PhaseOpen || line.Waiting == 0 {
+	if e.Phase(tx.Calendar(), line.Sold) != PhaseOpen || line.Waiting == 0 || e.allSold(line.Sold) { // a turn without seats is of no use
 		return false
 	}
 	n := min(o.room(tx, e, line), line.Waiting)

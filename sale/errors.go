@@ -54,7 +54,7 @@ var (
 	ErrNotEntered    = &Refusal{Code: "not_entered", Detail: "You have no place with this id in the line. Join the line to get one."}
 	ErrNoVisitor     = &Refusal{Code: "no_visitor", Detail: "Say who you are: call POST /api/v1/visitors first and send the cookie or the X-Visitor header."}
 	ErrEventClosed   = &Refusal{Code: "event_closed", Detail: "The sale of this event is closed."}
-	ErrSoldOut       = &Refusal{Code: "sold_out", Detail: "Every seat of this event is sold."}
+	ErrSoldOut       = &Refusal{Code: "sold_out", Detail: "This event is sold out."}
 	ErrNotDrawn      = &Refusal{Code: "not_drawn", Detail: "The numbers of this event are not drawn yet, or its order is no draw."}
 	ErrLineFull      = &Refusal{Code: "line_full", Detail: "The line is full at present. Try again in a minute.", RetryAfter: time.Minute}
 	ErrNoEntryToken  = &Refusal{Code: "no_entry_token", Detail: "Send the entry token of your turn in the X-Entry-Token header. You get it when you reach the front of the line."}

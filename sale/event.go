@@ -69,6 +69,7 @@ type Event struct {
 	Paused      bool      `json:"paused,omitempty"`
 	Closed      bool      `json:"closed,omitempty"`
 	Message     string    `json:"message,omitempty"` // the operator's word to the public
+	SoldOut     string    `json:"soldOut,omitempty"` // the operator's word about that, see [Office.SetSoldOut]
 	PlanVersion string    `json:"planVersion,omitempty"`
 	Sellable    int       `json:"sellable"` // seats that have a price or that somebody has
 	HadHold     bool      `json:"hadHold,omitempty"`
@@ -96,7 +97,7 @@ const (
 	PhaseLobby   Phase = "LOBBY"    // before the opening
 	PhaseOpen    Phase = "OPEN"     // people are let in
 	PhasePaused  Phase = "PAUSED"   // staff stopped the letting-in; the line stays
-	PhaseSoldOut Phase = "SOLD_OUT" // every sellable seat is SOLD
+	PhaseSoldOut Phase = "SOLD_OUT" // every sellable seat is SOLD, or staff say so
 	PhaseClosed  Phase = "CLOSED"   // no more joins
 )
 
@@ -105,7 +106,7 @@ func (e *Event) Phase(now time.Time, sold int) Phase {
 	switch {
 	case e.Closed, e.ClosesAt != nil && !now.Before(*e.ClosesAt):
 		return PhaseClosed
-	case e.Sellable > 0 && sold >= e.Sellable:
+	case e.soldOut(sold):
 		return PhaseSoldOut
 	case e.OpensAt != nil && now.Before(*e.OpensAt):
 		return PhaseLobby

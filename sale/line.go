@@ -84,7 +84,7 @@ func (o *Office) enter(tx Tx, e *Event, visitor uuid.UUID) (p Place, back bool, 
 	}
 	o.late(tx, e, line)
 	p = Place{Event: e.ID, Number: line.Next, Visitor: visitor}
-	if phase == PhaseOpen && (e.Line == "off" || e.Line == "auto" && line.Waiting == 0 && o.room(tx, e, line) > 0) {
+	if phase == PhaseOpen && !e.allSold(line.Sold) && (e.Line == "off" || e.Line == "auto" && line.Waiting == 0 && o.room(tx, e, line) > 0) {
 		p = call(e, p, now, true)
 	}
 	tx.PutPlace(p)

@@ -181,7 +181,7 @@ func (o *Office) change(actor, id, act string, fn func(Tx, *Event) error) (*Even
 		}
 		c.Sellable = sellable(tx, &c, tx.Plan(id))
 		tx.PutEvent(&c)
-		o.audit(tx, actor, id, act, c.Message)
+		o.audit(tx, actor, id, act, told(act, old, &c))
 		e = &c
 		return nil
 	})

@@ -267,6 +267,8 @@ type Status struct {
 	SeatsLeft  int // not sold: free or held
 	Sold       int // seats in PAID orders
 	SoldOut    bool
+	Override   string // what staff decided about that: [SoldOutYes], [SoldOutNo] or ""
+	Returns    bool   // no seat is left, and those that come back go to the line
 	Message    string
 	OpensAt    *time.Time
 	Draw       *Draw     // nil unless the order is drawn
@@ -294,7 +296,8 @@ func (o *Office) status(r Reader, e *Event) Status {
 	pace, slowed := o.pace(e)
 	return Status{
 		Phase: e.Phase(r.Calendar(), l.Sold), Frontier: r.Frontier(e.ID), Pace: pace, PaceReason: slowed, Waiting: l.Waiting,
-		Active: l.Active, SeatsLeft: max(0, e.Sellable-l.Sold), Sold: l.Sold, SoldOut: e.Sellable > 0 && l.Sold >= e.Sellable,
+		Active: l.Active, SeatsLeft: max(0, e.Sellable-l.Sold), Sold: l.Sold, SoldOut: e.soldOut(l.Sold),
+		Override: e.SoldOut, Returns: e.SoldOut != SoldOutYes && e.allSold(l.Sold),
 		Message: e.Message, OpensAt: e.OpensAt, Draw: e.Draw, Now: r.Calendar(), Pickup: e.Rules.PickupSeconds, Slowed: e.Slowed, Outlook: o.outlook(r, e),
 	}
 }

@@ -32,7 +32,7 @@ const eta = r => {
 const way = () => blind || !place.number ? 0 : place.number - status.frontier
 const exact = () => way() <= 0 || way() >= place.way
 const rank = () => exact() ? place.rank : Math.ceil(place.rank * way() / place.way)
-const ahead = r => status.phase == 'CLOSED' ? 'The sale is closed. Your place is kept in case it opens again.' :
+const ahead = r => over() ? 'Your place is kept in case some do come back.' : status.phase == 'CLOSED' ? 'The sale is closed. Your place is kept in case it opens again.' :
 	mine == 'LOBBY' ? 'until the sale opens. Then the ' + (place.draw ? 'order is drawn.' : 'line starts moving.') :
 	r ? (r > 1 ? 'people are' : 'person is') + ' ahead of you' : 'You are next'
 // The wait of a rank, as the server reckons it.
@@ -66,6 +66,9 @@ const chance = r => {
 		(r <= c.good ? ' Your chance of a seat is good.' : !known ? '' : r <= c.fair ? ' Your chance of a seat is fair.' :
 			r <= c.small ? ' Your chance of a seat is small.' : ' A seat for you is not likely.')
 }
+
+const over = () => status.phase == 'SOLD_OUT' && !status.seatsMayReturn,
+	none = () => over() ? 'Sold out. No seats are expected back.' : status.seatsMayReturn ? (status.phase == 'SOLD_OUT' ? 'Sold out.' : 'All seats are taken now.') + ' Seats that come back go to the line.' : ''
 
 // Gives {s: status, j: body}; throws what is no answer of Foyer's.
 const call = async (m, u) => {
@@ -182,13 +185,13 @@ const join = async note => {
 const draw = () => {
 	show('net', fails)
 	if (!status) return
-	const ph = status.phase, ready = mine == 'READY', order = ready && place.orderId, w = place && !ready, shut = ph == 'CLOSED', old = mono() - spoke > 2e4, lobby = ph == 'LOBBY' && status.opensAt
+	const ph = status.phase, ready = mine == 'READY', order = ready && place.orderId, w = place && !ready, shut = ph == 'CLOSED' || over(), old = mono() - spoke > 2e4, lobby = ph == 'LOBBY' && status.opensAt
 	text('word', status.message || '')
 	show('join', !mine); show('wait', w); show('kept', w); show('turn', ready)
 	show('out', place && $('sure').hidden)
 	if (!place) show('sure')
 	$('join').lastElementChild.hidden = ph == 'SOLD_OUT' || shut
-	text('open', { LOBBY: 'Join the line. It starts moving in', PAUSED: 'The line is paused for a moment. You can join it.', CLOSED: 'The sale is closed.', SOLD_OUT: 'Sold out.' }[ph] || 'The sale is open.')
+	text('open', { LOBBY: 'Join the line. It starts moving in', PAUSED: 'The line is paused for a moment. You can join it.', CLOSED: 'The sale is closed.' }[ph] || none() || 'The sale is open.')
 	text('soon', lobby ? until(lobby) : '')
 	if ($('own')) text('own', own(lobby))
 	if (w) {
@@ -197,14 +200,15 @@ const draw = () => {
 		text('rank', shut ? '' : early ? until(place.opensAt) : r ? (exact() ? '' : '≈ ') + num(r) : '')
 		text('ahead', ahead(r))
 		show('bar', !early && !shut); $('bar').max = first; $('bar').value = first - r
-		text('eta', ph == 'PAUSED' ? 'The line is paused; your place is kept.' : ph == 'SOLD_OUT' ? 'Sold out. Seats that come back go to the line.' : early || shut ? '' : turnIn(r))
-		text('odds', shut || ph == 'SOLD_OUT' ? '' : chance(r))
+		text('eta', ph == 'PAUSED' ? 'The line is paused; your place is kept.' : none() || early || shut ? '' : turnIn(r))
+		text('odds', shut || none() ? '' : chance(r))
+		text('gone', ph == 'CLOSED' || ph == 'PAUSED' ? '' : none())
 		show('exact', !early && !shut && !exact())
 		text('no', place.number ? 'You are number ' + num(place.number) : '')
 		text('upd', 'Last update ' + new Date(blind ? place.serverTime : status.serverTime).toLocaleTimeString())
 		if (old) {
 			spoke = mono()
-			$('live').textContent = $('rank').textContent + ' ' + ahead(r)
+			$('live').textContent = $('gone').textContent + ' ' + $('rank').textContent + ' ' + ahead(r)
 		}
 	} else $('live').textContent = ''
 	if (!ready || old) text('now')

@@ -89,6 +89,8 @@ type statusDoc struct {
 	Waiting    int        `json:"waiting"`
 	SeatsLeft  int        `json:"seatsLeft"`
 	SoldOut    bool       `json:"soldOut"`
+	Returns    bool       `json:"seatsMayReturn,omitempty"` // none is left now; those that come back go to the line
+	Override   string     `json:"soldOutOverride,omitempty"`
 	Message    string     `json:"message"`
 	OpensAt    *stamp     `json:"opensAt,omitempty"` // LOBBY only
 	Draw       *drawDoc   `json:"draw,omitempty"`
@@ -142,7 +144,7 @@ func outlookOf(v sale.Outlook) (rates ratesDoc, chance *chanceDoc) {
 func statusOf(v sale.Status) statusDoc {
 	d := statusDoc{
 		Phase: v.Phase, Frontier: v.Frontier, Pace: v.Pace, PaceReason: v.PaceReason, Waiting: v.Waiting, SeatsLeft: v.SeatsLeft,
-		SoldOut: v.SoldOut, Message: v.Message, Draw: drawOf(v.Draw), ServerTime: stamp(v.Now),
+		SoldOut: v.SoldOut, Returns: v.Returns, Override: v.Override, Message: v.Message, Draw: drawOf(v.Draw), ServerTime: stamp(v.Now),
 	}
 	if v.Phase == sale.PhaseLobby {
 		d.OpensAt = stampAt(v.OpensAt)

@@ -309,6 +309,20 @@ func newShell(e *sale.Event, phase sale.Phase, target string) (*shell, error) {
 	return &shell{e, phase, newDocument("text/html; charset=utf-8", hashOf(b.Bytes()), b.Bytes(), packed)}, nil
 }
 
+// soldOutWords say that no seat is left, and whether some may come back; the
+// page's script has the same words.
+func soldOutWords(phase sale.Phase, returns bool) string {
+	switch {
+	case phase == sale.PhaseSoldOut && !returns:
+		return "Sold out. No seats are expected back."
+	case phase == sale.PhaseSoldOut:
+		return "Sold out. Seats that come back go to the line."
+	case returns:
+		return "All seats are taken now. Seats that come back go to the line."
+	}
+	return ""
+}
+
 type waitData struct {
 	ID, Name, Venue, Starts, Opens, Message, Lead string
 	Joinable, Drawn, Asks                         bool   // Asks for a proof, which takes scripts
@@ -340,7 +354,7 @@ func waitView(e *sale.Event, phase sale.Phase, target string) waitData {
 	case sale.PhasePaused:
 		v.Lead = "The line is paused for a moment. You can join it."
 	case sale.PhaseSoldOut:
-		v.Lead, v.Joinable = "Sold out: every seat has been sold.", false
+		v.Lead, v.Joinable = soldOutWords(phase, e.SoldOut != sale.SoldOutYes), false
 	case sale.PhaseClosed:
 		v.Lead, v.Joinable = "The sale is closed.", false
 	}

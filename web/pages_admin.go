@@ -35,6 +35,7 @@ func (s *Server) adminPages(e *echo.Echo) {
 	post("/admin/attention/:matter", admin, s.matterForm)
 	get("/admin/events/:event", admin, s.adminEventPage)
 	post("/admin/events/:event/say", admin, s.sayForm)
+	post("/admin/events/:event/soldout", admin, s.soldOutForm)
 	post("/admin/events/:event/pace", admin, s.paceForm)
 	post("/admin/events/:event/challenge", admin, s.challengeForm)
 	post("/admin/events/:event/prices", admin, s.pricesForm)
@@ -225,6 +226,15 @@ func (s *Server) sayForm(c echo.Context, by *sale.Key) error {
 		err = errBadRequest
 	}
 	return s.after(c, err, do)
+}
+
+func (s *Server) soldOutForm(c echo.Context, by *sale.Key) error {
+	if c.FormValue("sure") == "" {
+		return s.after(c, sayBad("Tick the box first. Nothing was changed."), "soldout")
+	}
+	message := strings.TrimSpace(c.FormValue("message"))
+	_, err := s.office.SetSoldOut(actor(by), param(c, "event"), c.FormValue("override"), &message)
+	return s.after(c, err, "soldout")
 }
 
 func (s *Server) paceForm(c echo.Context, by *sale.Key) error {

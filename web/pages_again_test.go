@@ -136,7 +136,7 @@ func TestB123BrowserBelievesNoAnswerThatIsNotFoyers(t *testing.T) {
 			t.Errorf("%s: the page says\n%s", name, ask[string](ctx, t, "document.body.innerText"))
 		}
 		<-time.After(1200 * time.Millisecond) // counts what it asks until then
-		if asked := g.set(nil); asked > 10 { // the way to a login page is two requests
+		if asked := g.set(nil); asked > 10 {  // the way to a login page is two requests
 			t.Errorf("%s: %d requests in little more than a second", name, asked)
 		}
 		run(ctx, t, see(`document.getElementById('net').hidden && `+numbered("2")))

@@ -82,6 +82,8 @@ type lineData struct {
 	Phase   sale.Phase
 	Wait    string // in words
 	Left    string // of the turn, "4:59"
+	Over    bool   // no seats are expected
+	Gone    string // why nobody is called, when no seat is left
 	Updated string
 	Why     string // the wait may be longer than it was
 	Odds    string // seats left, and the chance of one
@@ -106,6 +108,11 @@ func (s *Server) linePage(c echo.Context) error {
 	}
 	v := lineData{page: page{Title: e.Name}, waitData: waitView(e, phase, target), Phase: phase}
 	v.Place.Status = sale.NotEntered
+	status, err := s.office.Status(e.ID)
+	if err != nil {
+		return err
+	}
+	v.Gone, v.Over = soldOutWords(phase, status.Returns), !status.Returns
 	if visitor, ok := s.visitor(c); ok {
 		if v.Place, err = s.office.Poll(e.ID, visitor); err != nil {
 			return err

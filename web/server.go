@@ -251,6 +251,7 @@ func (s *Server) routes() []route {
 		{"POST", edit + "/resume", admin(s.resumeEvent)},
 		{"POST", edit + "/close", admin(s.closeEvent)},
 		{"POST", edit + "/announce", admin(s.announce)},
+		{"POST", edit + "/soldout", admin(s.setSoldOut)},
 		{"PATCH", edit + "/pace", admin(s.setPace)},
 		{"GET", edit + "/live", admin(s.streamLive)},
 		{"POST", edit + "/revoke", admin(s.revoke)},

@@ -218,6 +218,18 @@ func (s *Server) speak(c echo.Context, by *sale.Key, act func(actor, event, mess
 	return s.answerEvent(c, http.StatusOK, e, err)
 }
 
+func (s *Server) setSoldOut(c echo.Context, by *sale.Key) error {
+	var body struct {
+		Override string  `json:"override"`
+		Message  *string `json:"message"`
+	}
+	if err := read(c, &body); err != nil {
+		return err
+	}
+	e, err := s.office.SetSoldOut(actor(by), param(c, "event"), body.Override, body.Message)
+	return s.answerEvent(c, http.StatusOK, e, err)
+}
+
 func (s *Server) setPace(c echo.Context, by *sale.Key) error {
 	var body struct {
 		AdmitPerSecond *int `json:"admitPerSecond"`

@@ -296,6 +296,9 @@ func (h *house) drain(servers []*http.Server) {
 			_ = srv.Close()
 		}
 	}
+	if err := h.web.AwaitStreams(ctx); err != nil {
+		h.log.Warn("streams were cut off at the end", "error", err.Error())
+	}
 }
 
 // shut closes what openHouse opened.

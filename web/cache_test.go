@@ -357,3 +357,29 @@ func (g *cached) shellHasNoCookie(client *http.Client) {
 		g.t.Errorf("the waiting page: %s, cookies %q", res.Status, res.Header["Set-Cookie"])
 	}
 }
+
+// A stream goes through nginx as it is: each event at once, and the end as an end.
+func TestAStreamComesThroughNginxAtOnce(t *testing.T) {
+	g := newCached(t)
+	g.event("gala", `"line":"always"`, `"rules":{"maxActive":1}`)
+	w := g.waiting(http.DefaultClient)
+	front := &httptest.Server{URL: g.url}
+	_, next := g.listenBy(http.DefaultClient, front, "/api/v1/events/gala/queue/"+w.id+"/stream", "X-Visitor", w.credential)
+	next()
+	if first := placeIn(t, next()); first["status"] != "WAITING" {
+		t.Errorf("got %v", first)
+	}
+	if _, err := g.office.Tick("gala", time.Second); err != nil {
+		t.Fatal(err)
+	}
+	if called := placeIn(t, next()); called["status"] != "READY" {
+		t.Errorf("got %v", called)
+	}
+	g.server.EndStreams()
+	for range 5 {
+		if next() == "END" {
+			return
+		}
+	}
+	t.Error("the stream does not end")
+}

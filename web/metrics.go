@@ -35,7 +35,7 @@ func newMetrics(c Config) *metrics {
 			Name: "foyer_http_requests_total", Help: "Answered requests by route pattern, method and status code.",
 		}, []string{"route", "method", "code"}),
 		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "foyer_http_request_duration_seconds", Help: "Time to answer by route pattern; streams count until they end.",
+			Name: "foyer_http_request_duration_seconds", Help: "Time to answer by route pattern; of streams, until they begin.",
 			Buckets: []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 10},
 		}, []string{"route"}),
 		handler: promhttp.HandlerFor(c.Registry, promhttp.HandlerOpts{}),

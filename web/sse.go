@@ -1,9 +1,15 @@
 package web
 
 import (
+	"bytes"
+	"context"
 	"errors"
+	"fmt"
+	"io"
 	"math/rand/v2"
+	"net"
 	"net/http"
+	"runtime/debug"
 	"strconv"
 	"sync"
 	"time"
@@ -16,7 +22,7 @@ import (
 )
 
 const (
-	maxStreams    = 20_000           // open at once; each costs a goroutine and a socket
+	maxStreams    = 20_000           // open at once; each costs two small goroutines and a socket
 	maxOwnStreams = 8                // of one visitor: a tab each
 	heartbeat     = 15 * time.Second // a comment, so that proxies and clients see life
 	safetyLook    = 5 * time.Second  // a look without a wake-up: deadlines pass without a commit
@@ -39,10 +45,11 @@ var streamHeaders = map[string][]string{
 
 // stream is one open text/event-stream.
 type stream struct {
-	w   http.ResponseWriter
-	rc  *http.ResponseController
-	buf []byte
-	seq int
+	w        io.Writer
+	deadline func(time.Time) error // of writing
+	push     func() error          // sends what w holds back; nil: it holds nothing back
+	buf      []byte
+	seq      int
 }
 
 // streams counts what is open, in all and by visitor.
@@ -50,6 +57,7 @@ type streams struct {
 	mu   sync.Mutex
 	all  int
 	each map[uuid.UUID]int
+	idle []chan struct{} // closed when none is open
 }
 
 // enter counts one more stream of a visitor; staff, who are uuid.Nil, have no
@@ -77,6 +85,12 @@ func (n *streams) leave(visitor uuid.UUID) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.all--
+	if n.all == 0 {
+		for _, ch := range n.idle {
+			close(ch)
+		}
+		n.idle = nil
+	}
 	if visitor == uuid.Nil {
 		return
 	}
@@ -85,28 +99,106 @@ func (n *streams) leave(visitor uuid.UUID) {
 	}
 }
 
+// whenIdle is closed when no stream is open.
+func (n *streams) whenIdle() <-chan struct{} {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	ch := make(chan struct{})
+	if n.all == 0 {
+		close(ch)
+	} else {
+		n.idle = append(n.idle, ch)
+	}
+	return ch
+}
+
+// AwaitStreams waits until the streams that [Server.EndStreams] ends have said
+// goodbye. [http.Server.Shutdown] does not: it does not know them.
+func (s *Server) AwaitStreams(ctx context.Context) error {
+	select {
+	case <-s.streams.whenIdle():
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
 // stream answers with events until the client goes, the server ends its streams
-// or look says that it is over; see follow. A HEAD gets the headers alone.
+// or look says that it is over; see follow. A HEAD gets the headers alone. Where
+// it can it returns at once, and look is called after that: it must not keep c.
 func (s *Server) stream(c echo.Context, event string, visitor uuid.UUID, look func(*stream) (gap time.Duration, over bool)) error {
 	head := c.Request().Method == http.MethodHead
-	if !head {
-		if err := s.streams.enter(visitor); err != nil {
-			return err
-		}
-		defer s.streams.leave(visitor)
-	}
-	h := c.Response().Header()
+	w := c.Response()
 	for k, v := range streamHeaders {
-		h[k] = v
+		w.Header()[k] = v
 	}
-	c.Response().WriteHeader(http.StatusOK)
 	if head {
+		w.WriteHeader(http.StatusOK)
 		return nil
 	}
-	st := &stream{w: c.Response(), rc: http.NewResponseController(c.Response())}
+	if err := s.streams.enter(visitor); err != nil {
+		for k := range streamHeaders {
+			delete(w.Header(), k)
+		}
+		w.Header()[headerCacheControl] = noStore
+		return err
+	}
+	if conn, st := detach(c); conn != nil {
+		go s.followAlone(conn, st, event, visitor, look)
+		return nil
+	}
+	defer s.streams.leave(visitor)
+	w.WriteHeader(http.StatusOK)
+	rc := http.NewResponseController(w)
+	st := &stream{w: w, deadline: rc.SetWriteDeadline, push: rc.Flush}
 	st.retry(retryLeast, retrySpread)
 	s.follow(c.Request().Context().Done(), st, event, look)
 	return nil
+}
+
+// detach takes the connection away from net/http, whose buffers and stack cost
+// several times what a stream needs: ten thousand must fit into 400 MB. It gives
+// nil where that cannot be, as with HTTP/2.
+func detach(c echo.Context) (net.Conn, *stream) {
+	w, r := c.Response(), c.Request()
+	if !r.ProtoAtLeast(1, 1) || r.ProtoMajor != 1 {
+		return nil, nil
+	}
+	conn, _, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		return nil, nil
+	}
+	w.Status, w.Committed = http.StatusOK, true
+	_ = conn.SetDeadline(time.Time{}) // the server's time-outs are for requests
+	var head bytes.Buffer
+	head.WriteString("HTTP/1.1 200 OK\r\nConnection: close\r\nDate: " + time.Now().UTC().Format(http.TimeFormat) + "\r\n")
+	_ = w.Header().Write(&head) // a Buffer takes everything
+	head.WriteString("\r\n")
+	st := &stream{w: conn, deadline: conn.SetWriteDeadline, buf: head.Bytes()}
+	st.retry(retryLeast, retrySpread)
+	return conn, st
+}
+
+// followAlone is follow on a connection of our own.
+func (s *Server) followAlone(conn net.Conn, st *stream, event string, visitor uuid.UUID, look func(*stream) (gap time.Duration, over bool)) {
+	defer func() { _ = conn.Close() }()
+	defer s.streams.leave(visitor)
+	defer func() {
+		if v := recover(); v != nil {
+			s.log.Error("panic", "in", "a stream of "+event, "panic", fmt.Sprint(v), "stack", string(debug.Stack()))
+		}
+	}()
+	gone := make(chan struct{})
+	go func() { // a client says nothing more; the end of its words is the end
+		defer close(gone)
+		var ignored [16]byte
+		for {
+			if _, err := conn.Read(ignored[:]); err != nil {
+				return
+			}
+		}
+	}()
+	s.follow(gone, st, event, look)
 }
 
 // retry tells the client how long to wait before it comes back, somewhere in
@@ -129,14 +221,16 @@ func (st *stream) comment() { st.buf = append(st.buf, ": here\n\n"...) }
 
 // flush sends what was added. An error means that the client is gone.
 func (st *stream) flush() error {
-	if err := st.rc.SetWriteDeadline(time.Now().Add(writePatience)); err != nil && !errors.Is(err, http.ErrNotSupported) {
+	if err := st.deadline(time.Now().Add(writePatience)); err != nil && !errors.Is(err, http.ErrNotSupported) {
 		return err
 	}
 	if _, err := st.w.Write(st.buf); err != nil {
 		return err
 	}
-	st.buf = st.buf[:0]
-	return st.rc.Flush()
+	if st.buf = st.buf[:0]; st.push == nil {
+		return nil
+	}
+	return st.push()
 }
 
 // follow sends events until the client is gone, the server ends its streams or

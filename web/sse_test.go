@@ -19,13 +19,19 @@ import (
 // comments, one string each.
 func (h *house) listen(server *httptest.Server, path string, headers ...string) (*http.Response, func() string) {
 	h.t.Helper()
+	return h.listenBy(server.Client(), server, path, headers...)
+}
+
+// listenBy is listen with a client.
+func (h *house) listenBy(client *http.Client, server *httptest.Server, path string, headers ...string) (*http.Response, func() string) {
+	h.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	h.t.Cleanup(cancel)
 	req, _ := http.NewRequestWithContext(ctx, "GET", server.URL+path, nil)
 	for i := 0; i+1 < len(headers); i += 2 {
 		req.Header.Set(headers[i], headers[i+1])
 	}
-	res, err := server.Client().Do(req)
+	res, err := client.Do(req)
 	if err != nil {
 		h.t.Fatal(err)
 	}
@@ -297,6 +303,107 @@ func TestAVisitorHasEightStreamsAtMost(t *testing.T) {
 		open.Wait()
 		if got := h.server.streams.now(); got != 0 || len(h.server.streams.each) != 0 {
 			t.Errorf("%d streams of %d visitors are counted after the last has ended", got, len(h.server.streams.each))
+		}
+	})
+}
+
+// piped opens the stream of a visitor's place over a pipe that holds nothing back:
+// what the client does not read blocks the server.
+func (h *house) piped(visitor, place string) (client net.Conn, end func()) {
+	h.t.Helper()
+	client, conn := net.Pipe()
+	server := &http.Server{Handler: h.server}
+	served := make(chan struct{})
+	go func() { _ = server.Serve(&oneConn{closed: make(chan struct{}), first: conn}); close(served) }()
+	_, err := io.WriteString(client, "GET /api/v1/events/gala/queue/"+place+"/stream HTTP/1.1\r\nHost: x\r\nX-Visitor: "+visitor+"\r\nLast-Event-ID: 12\r\n\r\n")
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return client, func() {
+		h.server.EndStreams()
+		_ = client.Close()
+		_ = server.Close()
+		<-served
+		if err := h.server.AwaitStreams(h.t.Context()); err != nil {
+			h.t.Error(err)
+		}
+		_ = h.store.Close()
+	}
+}
+
+// Who reads slowly gets the last state, not all that passed meanwhile.
+func TestASlowReaderIsToldTheLastStateOnly(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHouse(t)
+		h.event("gala", `"line":"always"`, `"rules":{"maxActive":1}`)
+		visitor := h.visitor()
+		id := h.do("POST", "/api/v1/events/gala/queue", "", "X-Visitor", visitor).text("queueId")
+		client, end := h.piped(visitor, id)
+		defer end()
+		lines := bufio.NewReader(client)
+		read := func() string {
+			line, err := lines.ReadString('\n')
+			if err != nil {
+				t.Fatal(err)
+			}
+			return line
+		}
+		for !strings.HasPrefix(read(), "data: ") {
+		}
+		for range 80 { // 8 s, in which he reads nothing
+			h.do("POST", "/api/v1/events/gala/queue", "", "X-Visitor", h.visitor())
+			time.Sleep(100 * time.Millisecond)
+		}
+		events, last := 0, ""
+		for !strings.Contains(last, `"currentTotalWaitingCount":81`) && events < 9 {
+			if last = read(); strings.HasPrefix(last, "data: ") {
+				events++
+			}
+		}
+		if events > 2 {
+			t.Errorf("%d events until the last state, want the one that was under way and the last", events)
+		}
+	})
+}
+
+// Who reads nothing at all is let go after a while, and another one's stream is not held up.
+func TestAReaderWhoReadsNothingIsLetGo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHouse(t)
+		h.event("gala", `"line":"always"`, `"rules":{"maxActive":1}`)
+		visitor := h.visitor()
+		id := h.do("POST", "/api/v1/events/gala/queue", "", "X-Visitor", visitor).text("queueId")
+		_, end := h.piped(visitor, id)
+		defer end()
+		time.Sleep(writePatience / 2)
+		if got := h.server.streams.now(); got != 1 {
+			t.Errorf("after half of the patience %d streams are open, want 1", got)
+		}
+		time.Sleep(writePatience)
+		if got := h.server.streams.now(); got != 0 {
+			t.Errorf("%d streams are open after the patience", got)
+		}
+	})
+}
+
+// A client that goes is noticed at once, not at the next word to it: its place must not be held for it.
+func TestAClientThatGoesIsNoticedAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHouse(t)
+		h.event("gala", `"line":"always"`, `"rules":{"maxActive":1}`)
+		visitor := h.visitor()
+		id := h.do("POST", "/api/v1/events/gala/queue", "", "X-Visitor", visitor).text("queueId")
+		client, end := h.piped(visitor, id)
+		defer end()
+		go func() { _, _ = io.Copy(io.Discard, client) }()
+		time.Sleep(time.Second)
+		if got := h.server.streams.now(); got != 1 {
+			t.Fatalf("%d streams are open, want 1", got)
+		}
+		_ = client.Close()
+		synctest.Wait()
+		if got := h.server.streams.now(); got != 0 {
+			t.Errorf("%d streams are open after the client went", got)
 		}
 	})
 }

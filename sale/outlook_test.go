@@ -126,6 +126,10 @@ func TestChanceIsToldFromWhatTheLineBought(t *testing.T) {
 		if want := float64(n) / 5; s.SeatsPerTurn != want {
 			h.Errorf("got %v seats a turn, want %v: two of five bought nothing, and the box office is no turn", s.SeatsPerTurn, want)
 		}
+		h.restart()
+		if again := h.status(); again.SeatsPerTurn != s.SeatsPerTurn || again.Good != s.Good || again.Small != s.Small {
+			h.Errorf("after a restart %+v, before %+v", again.Outlook, s.Outlook)
+		}
 		h.buyer()
 		p := ann.join()
 		if p.Chance.Level != queue.ChanceGood || p.Chance.Left != 10 || p.Chance.Likely < 1 || p.Chance.Likely > 4 {

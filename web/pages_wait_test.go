@@ -24,7 +24,8 @@ type lane struct {
 	statuses atomic.Int64
 	places   atomic.Int64
 	streams  atomic.Int64
-	deaf     atomic.Bool // the status document cannot be had
+	deaf     atomic.Bool            // the status document cannot be had
+	instead  atomic.Pointer[string] // of the status document
 }
 
 func newLane(t *testing.T) *lane {
@@ -36,6 +37,11 @@ func newLane(t *testing.T) *lane {
 			g.statuses.Add(1)
 			if g.deaf.Load() {
 				w.WriteHeader(http.StatusBadGateway)
+				return
+			}
+			if other := g.instead.Load(); other != nil {
+				w.Header().Set("Content-Type", "application/json")
+				_, _ = w.Write([]byte(*other))
 				return
 			}
 		case strings.HasSuffix(path, "/queue") && r.Method == http.MethodGet:
@@ -206,6 +212,37 @@ func TestBrowserShowsNoLongerWaitWithoutItsReason(t *testing.T) {
 	run(ctx, t, reads("eta", `^Your turn in about 1–24 minutes\. It is longer than before\. The pace was lowered from 50 to 10 people a second\.$`))
 	g.staff("PATCH", "/api/v1/admin/events/gala/pace", `{"admitPerSecond":50}`).want(200)
 	run(ctx, t, reads("eta", "^Your turn in about 1–5 minutes$"))
+}
+
+// Without a reason the page stays with the wait that it said, and with one it tells both; a shorter wait is always told.
+func TestBrowserStaysWithAWaitUntilThereIsAReason(t *testing.T) {
+	ctx := chrome(t)
+	g := newLane(t)
+	g.event("gala", `"line":"always"`, `"rules":{"maxActive":1,"pickupSeconds":4}`)
+	g.guests(1200)
+	g.says("2", "")
+	run(ctx, t, chromedp.Navigate(g.url+"/events/gala"), chromedp.Click("#join button"), reads("eta", "^Your turn in about 1–11 minutes$"))
+	g.says("1", "")
+	asked := g.statuses.Load()
+	for end := time.Now().Add(20 * time.Second); g.statuses.Load() < asked+3 && time.Now().Before(end); {
+		<-time.After(50 * time.Millisecond)
+	}
+	run(ctx, t, reads("eta", "^Your turn in about 1–11 minutes$"))
+	g.says("1", "slower")
+	run(ctx, t, reads("eta", `^Your turn in about 1–21 minutes\. It is longer than before\. People take longer than expected\.$`))
+	g.says("4", "slower")
+	run(ctx, t, reads("eta", "^Your turn in about 1–6 minutes$"))
+}
+
+// says puts a status document in the place of Foyer's, with this low rate and reason.
+func (g *lane) says(low, reason string) {
+	why := ""
+	if reason != "" {
+		why = `"estimateReason":"` + reason + `",`
+	}
+	s := `{"phase":"OPEN","frontier":1,"pace":50,"waiting":1201,"active":0,"seatsLeft":6,"soldOut":false,"message":"",` + why +
+		`"pickupSeconds":4,"rates":{"low":` + low + `,"likely":40,"high":50},"serverTime":"2026-12-01T19:00:00.000Z"}`
+	g.instead.Store(&s)
 }
 
 // A browser that was away when its turn came is told when it opens the page again.

@@ -15,6 +15,7 @@ import (
 // the provider is asked about: Cloudflare Turnstile or hCaptcha.
 type Widget struct {
 	SiteKey string   // public
+	Script  string   // the address of the provider's script
 	Origins []string // what the page must be allowed to load from, for its Content-Security-Policy
 	secret  string
 	verify  string
@@ -32,12 +33,12 @@ const maxVerdict = 16 << 10
 
 // Turnstile is Cloudflare's widget. An empty verify is Cloudflare's own address.
 func Turnstile(siteKey, secret, verify string) *Widget {
-	return newWidget(siteKey, secret, first(verify, turnstileVerify), "https://challenges.cloudflare.com")
+	return newWidget(siteKey, secret, first(verify, turnstileVerify), "https://challenges.cloudflare.com/turnstile/v0/api.js?render=explicit", "https://challenges.cloudflare.com")
 }
 
 // HCaptcha is hCaptcha's widget. An empty verify is hCaptcha's own address.
 func HCaptcha(siteKey, secret, verify string) *Widget {
-	return newWidget(siteKey, secret, first(verify, hcaptchaVerify), "https://hcaptcha.com", "https://*.hcaptcha.com")
+	return newWidget(siteKey, secret, first(verify, hcaptchaVerify), "https://js.hcaptcha.com/1/api.js?render=explicit", "https://hcaptcha.com", "https://*.hcaptcha.com")
 }
 
 func first(a, b string) string {
@@ -47,8 +48,8 @@ func first(a, b string) string {
 	return b
 }
 
-func newWidget(siteKey, secret, verify string, origins ...string) *Widget {
-	return &Widget{SiteKey: siteKey, Origins: origins, secret: secret, verify: verify, client: &http.Client{
+func newWidget(siteKey, secret, verify, script string, origins ...string) *Widget {
+	return &Widget{SiteKey: siteKey, Script: script, Origins: origins, secret: secret, verify: verify, client: &http.Client{
 		Timeout:       10 * time.Second,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }, // the secret goes nowhere else
 	}}

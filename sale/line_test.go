@@ -399,3 +399,31 @@ func TestB13CountsEqualARecountAfterAnyActs(t *testing.T) {
 		})
 	}
 }
+
+func TestRepeatedJoinsCostNoCommitInLobbyAndPause(t *testing.T) {
+	later := func(s *sale.Settings) {
+		opens := time.Now().Add(time.Hour).UTC()
+		s.OpensAt = &opens
+	}
+	play(t, later, func(h *house) {
+		repeat := func() {
+			h.Helper()
+			ann := h.visitor()
+			ann.join()
+			changed := h.Changed(gala)
+			for range 100 {
+				ann.join()
+			}
+			select {
+			case <-changed:
+				t.Error("a repeated join was written")
+			default:
+			}
+		}
+		repeat()
+		h.at(2 * time.Hour)
+		_, err := h.PauseEvent("staff", gala, "")
+		h.ok(err)
+		repeat()
+	})
+}

@@ -3,7 +3,6 @@ package sale
 import (
 	"cmp"
 	"encoding/json"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -89,7 +88,7 @@ func flatten(name string, v any, into map[string]string) {
 	}
 	var parts map[string]json.RawMessage
 	if json.Unmarshal(body, &parts) != nil || parts == nil {
-		into[name] = fmt.Sprintf("%s", body)
+		into[name] = string(body)
 		return
 	}
 	for part, value := range parts {

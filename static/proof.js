@@ -1,11 +1,6 @@
 // Proves what an event asks for before it gives a number, and joins with the proof.
 // Gives {s: status, j: body} of the join, or {s: 403, j: {detail}} when nothing can be proved here.
 
-const widgets = {
-  turnstile: 'https://challenges.cloudflare.com/turnstile/v0/api.js?render=explicit',
-  hcaptcha: 'https://js.hcaptcha.com/1/api.js?render=explicit',
-}
-
 // The work after ALTCHA, version 1: the number whose digits behind the salt have this SHA-256.
 async function work(c, told) {
   const wanted = c.challenge, text = new TextEncoder()
@@ -25,7 +20,7 @@ async function widget(c, box) {
   if (!window[c.provider]) {
     await new Promise((done, failed) => {
       const s = document.createElement('script')
-      s.src = widgets[c.provider]
+      s.src = c.script
       s.onload = done
       s.onerror = failed
       document.head.append(s)

@@ -54,7 +54,8 @@ func (s *Server) asked(event string, visitor uuid.UUID, ask sale.Ask) (any, erro
 	return struct {
 		Provider string `json:"provider"`
 		SiteKey  string `json:"siteKey"`
-	}{ask.Challenge, w.SiteKey}, nil
+		Script   string `json:"script"`
+	}{ask.Challenge, w.SiteKey, w.Script}, nil
 }
 
 // errNoWidget meets those who join an event whose widget was set up when the

@@ -211,3 +211,34 @@ func TestStaffSetWhatIsAskedByForm(t *testing.T) {
 	b.post("/admin/events/gala/challenge", "challenge", "altcha", "cost", "many").want(422)
 	h.do("POST", "/api/v1/events/gala/queue", "", "X-Visitor", h.visitor()).refused(403, "challenge_required")
 }
+
+// A provider's script is played by one that gives the token at once.
+func TestBrowserShowsAWidgetAndJoinsWithItsToken(t *testing.T) {
+	ctx := chrome(t)
+	status := http.StatusOK
+	verify := provider(t, &status)
+	script := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/javascript")
+		_, _ = w.Write([]byte(`window.turnstile = { render: (box, o) => {
+			const b = document.createElement('button')
+			b.id = 'human'; b.textContent = o.sitekey; b.onclick = () => o.callback('good')
+			box.append(b)
+		} }`))
+	}))
+	t.Cleanup(script.Close)
+	w := challenge.Turnstile("site-key", "s3cret", verify.URL)
+	w.Script, w.Origins = script.URL+"/api.js", []string{script.URL}
+	g := newStage(t)
+	g.server.conf.Widgets = map[string]*challenge.Widget{"turnstile": w}
+	g.event("gala", `"challenge":"turnstile"`, `"line":"always"`)
+	run(ctx, t, chromedp.Navigate(g.url+"/events/gala"), shown("join"), chromedp.Click("#join button"),
+		see(`document.getElementById('human')?.textContent == 'site-key' && /not a program/.test(document.getElementById('why').textContent)`),
+		chromedp.Click("#human"), shown("wait"),
+		see(`document.getElementById('no').textContent == 'You are number 1' && !document.getElementById('human')`))
+
+	// Without the policy's leave the same script is not loaded, and the page says so.
+	w.Origins = []string{"https://elsewhere.example"}
+	g.event("other", `"challenge":"turnstile"`)
+	run(ctx, t, chromedp.Navigate(g.url+"/events/other"), shown("join"), chromedp.Click("#join button"),
+		see(`/The check could not be made/.test(document.getElementById('why').textContent)`))
+}

@@ -14,7 +14,7 @@ import (
 var rooms = map[string][]string{
 	"foyer": {
 		"foyer/challenge", "foyer/outbox", "foyer/outbox/filesink", "foyer/outbox/httptask", "foyer/outbox/kafkasink", "foyer/outbox/logsink", "foyer/outbox/mailsink",
-		"foyer/outbox/natssink", "foyer/outbox/webhook", "foyer/pay/demo", "foyer/pay/stripe", "foyer/sale", "foyer/seats",
+		"foyer/outbox/natssink", "foyer/outbox/webhook", "foyer/pay/demo", "foyer/pay/stripe", "foyer/queue", "foyer/sale", "foyer/seats",
 		"foyer/store", "foyer/tickets", "foyer/web", "github.com/google/uuid",
 		"github.com/prometheus/client_golang/prometheus", "github.com/prometheus/client_golang/prometheus/promhttp",
 	},

@@ -222,11 +222,12 @@ func TestB03BusyEventDoesNotSlowTheAdmissionOfAnother(t *testing.T) {
 	if testing.Short() {
 		joins = 10_000
 	}
+	enough := time.Now().Add(10 * time.Second) // for slow machines: fewer join then
 	var joined lapses
 	var run sync.WaitGroup
 	for range crowds {
 		run.Go(func() {
-			for range joins / crowds {
+			for i := 0; i < joins/crowds && time.Now().Before(enough); i++ {
 				joined.time(t, func() error { _, _, err := h.Join("busy", uuid.New()); return err })
 			}
 		})
@@ -252,7 +253,7 @@ func TestB03BusyEventDoesNotSlowTheAdmissionOfAnother(t *testing.T) {
 		default:
 		}
 	}
-	t.Logf("%d ticks of the quiet event, median %s; %d joins of the busy one, median %s", len(ticks.all), ticks.median(), joins, joined.median())
+	t.Logf("%d ticks of the quiet event, median %s; %d joins of the busy one, median %s", len(ticks.all), ticks.median(), len(joined.all), joined.median())
 	if ticks.median() > 5*joined.median() {
 		t.Errorf("a tick of the quiet event takes %s, a join of the busy one %s", ticks.median(), joined.median())
 	}

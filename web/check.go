@@ -40,24 +40,24 @@ const checkPath = api + "/check"
 // check answers proxies that ask before they let a request pass (forward auth).
 // It sets no cookie, and what is malformed is nobody.
 func (s *Server) check(c echo.Context) error {
-	q, err := readCheckQuery(c.Request().URL.RawQuery)
-	if err != nil {
-		return err
+	r, h := c.Request(), c.Response().Header()
+	q, err := readCheckQuery(r.URL.RawQuery)
+	var pass sale.Pass
+	if err == nil {
+		pass, err = s.gate(r, q.event)
 	}
-	pass, err := s.gate(c.Request(), q.event)
-	if err != nil {
-		return err
-	}
-	h := c.Response().Header()
-	if pass.In {
+	if err == nil && pass.In {
 		s.passOn(h, pass, q.token)
-		for _, name := range []string{"Content-Security-Policy", "X-Content-Type-Options", "Referrer-Policy", headerRequestID} {
-			delete(h, name) // there is no content, a proxy reads on, and it is not logged
-		}
 		c.Response().WriteHeader(http.StatusNoContent)
 		return nil
 	}
-	a := askedFor(c.Request())
+	if r.Method == http.MethodGet {
+		dress(h, r)
+	}
+	if err != nil {
+		return err
+	}
+	a := askedFor(r)
 	if !q.nginx {
 		return s.turnAway(c, q.event, a)
 	}

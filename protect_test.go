@@ -22,7 +22,7 @@ func protect(t *testing.T, more ...string) (s *shopfront, shop *httptest.Server)
 	t.Helper()
 	shop = httptest.NewServer(httpbin.New())
 	t.Cleanup(shop.Close)
-	s = &shopfront{t: t, w: newWorld(t), shop: strings.TrimPrefix(shop.URL, "http://")}
+	s = &shopfront{t: t, w: newWorld(t), form: 200_000, shop: strings.TrimPrefix(shop.URL, "http://")}
 	s.w.env["FOYER_ADMIN_KEY"] = "open sesame"
 	port := freePort(t)
 	s.url = "http://127.0.0.1:" + port
@@ -33,7 +33,7 @@ func protect(t *testing.T, more ...string) (s *shopfront, shop *httptest.Server)
 }
 
 func TestProtectPutsFoyerInFrontOfAShop(t *testing.T) {
-	s, _ := protect(t, "--exclude", "/hooks/*")
+	s, _ := protect(t, "--exclude", hooks+"*")
 	s.guest().get("/get").sees(503) // there is no event yet
 	s.makeEvent()
 	s.visit()

@@ -26,7 +26,12 @@ type shopfront struct {
 	stop  func() int
 	shop  string
 	url   string // of the proxy, where the public comes
+	form  int    // size of the largest form that is sent, in bytes
 }
+
+// hooks is what gets through without a turn: an address where this shop tells
+// what it was sent, in place of the recipes' /hooks/.
+const hooks = "/anything/hooks/"
 
 // openShop starts a web application that is not ours, Foyer with an event without
 // a plan in front of it, and a proxy that start sets up on the port it is given.
@@ -34,7 +39,7 @@ func openShop(t *testing.T, start func(s *shopfront, port string)) *shopfront {
 	t.Helper()
 	shop := httptest.NewServer(httpbin.New())
 	t.Cleanup(shop.Close)
-	s := &shopfront{t: t, w: newWorld(t), shop: strings.TrimPrefix(shop.URL, "http://")}
+	s := &shopfront{t: t, w: newWorld(t), form: 20_000, shop: strings.TrimPrefix(shop.URL, "http://")}
 	s.w.env["FOYER_ADMIN_KEY"] = "open sesame"
 	s.foyer, s.stop = s.w.start("serve", "--addr", "127.0.0.1:0", "--data", filepath.Join(s.w.dir, "data"), "--trusted-proxies", "127.0.0.1")
 	s.makeEvent()
@@ -205,7 +210,7 @@ func (s *shopfront) visit() {
 		}
 	}
 	s.guest().stay().get("/get", "X-Foyer-Visitor", "6ba7b810-9dad-41d1-80b4-00c04fd430c8").sees(303)
-	for _, path := range []string{"/hooks/../get", "/hooks/..%2fget", "/hooks/%2e%2e/get", "/static/../get", "/events/gala-2027/../../get"} {
+	for _, path := range []string{hooks + "../../get", hooks + "..%2f..%2fget", hooks + "%2e%2e/%2e%2e/get", hooks + "..%2f", "/static/../get", "/events/gala-2027/../../get"} {
 		if g := s.guest().stay().get(path); g.status == 200 {
 			s.t.Errorf("%s gets through: %s", path, g.body)
 		}
@@ -218,12 +223,13 @@ func (s *shopfront) visit() {
 		}
 	}
 	// what is excluded
-	s.guest().do("POST", "/hooks/pay", "paid=1", "X-Foyer-Visitor", "forged").sees(404).silent("Join the line")
+	s.guest().do("POST", hooks+"pay", "paid=1", "X-Foyer-Visitor", "forged-visitor", "X-Foyer-Token", "forged-token").sees(200, "paid=1").silent("forged-")
 
 	// with a turn
 	g.joins().sees(200, `href="/get?cart=7"`)
 	g.get("/get?cart=7").sees(200, `"cart"`, "X-Foyer-Visitor", "X-Foyer-Token")
-	g.do("POST", "/post", "seats="+strings.Repeat("A", 20_000)).sees(200, strings.Repeat("A", 20_000))
+	form := strings.Repeat("A", s.form)
+	g.do("POST", "/post", "seats="+form).sees(200, form)
 	g.get("/headers", "X-Foyer-Visitor", "forged-visitor", "X-Foyer-Token", "forged-token").sees(200).silent("forged-visitor", "forged-token")
 	g.get("/get", "Cookie", "big="+strings.Repeat("x", 7000)+g.cookies()).sees(200, strings.Repeat("x", 7000))
 	if g := g.stay().get("/cookies/set?shop=1").sees(302); len(g.header.Values("Set-Cookie")) != 1 || g.header.Get("Location") != "/cookies" {
@@ -277,7 +283,7 @@ func (s *shopfront) recipe(name string, open bool, more ...string) string {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	pairs := append([]string{"127.0.0.1:3000", s.shop, "127.0.0.1:8080", strings.TrimPrefix(s.foyer, "http://")}, more...)
+	pairs := append([]string{"127.0.0.1:3000", s.shop, "127.0.0.1:8080", strings.TrimPrefix(s.foyer, "http://"), "/hooks/", hooks}, more...)
 	if open {
 		pairs = append(pairs, "#open ", "", "\theader @down", "\t# header @down", "\trespond @down", "\t# respond @down")
 	}
@@ -339,6 +345,7 @@ func nginx(t *testing.T, open bool) func(*shopfront, string) {
 func caddy(t *testing.T, open bool) func(*shopfront, string) {
 	bin := installed(t, "caddy")
 	return func(s *shopfront, port string) {
+		s.form = 1000 // of 100 larger ones Debian's Caddy 2.6.2 cuts the answers to 2 short, also where it asks nobody
 		conf := s.w.file("Caddyfile", "{\nadmin off\nauto_https off\n}\n"+s.recipe("Caddyfile", open, "\nshop.example.org {", "\nhttp://127.0.0.1:"+port+" {"))
 		s.runProxy(bin, "run", "--config", conf, "--adapter", "caddyfile")
 	}
@@ -363,7 +370,7 @@ func (s *shopfront) dead(open bool) {
 		s.t.Errorf("a dead Foyer: %v %s", g.header, g.body)
 	}
 	s.guest().stay().do("POST", "/post", "a=b").sees(503)
-	s.guest().do("POST", "/hooks/pay", "paid=1").sees(404)
+	s.guest().do("POST", hooks+"pay", "paid=1").sees(200, "paid=1")
 }
 
 func TestNginxFailsClosed(t *testing.T)             { openShop(t, nginx(t, false)).dead(false) }

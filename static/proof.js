@@ -50,5 +50,6 @@ export async function prove(challenge, queue, note) {
   }
   note.hidden = true
   const r = await fetch(queue, { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify({ proof }) })
+  if (r.status === 429) throw r // the page tries again
   return { s: r.status, j: await r.json() }
 }

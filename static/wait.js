@@ -76,7 +76,7 @@ const call = async (m, u) => {
 	setTimeout(() => c.abort(), 1e4)
 	const r = await fetch(u, { method: m, cache: 'no-store', signal: c.signal })
 	if (r.status == 204 && m == 'DELETE') return { s: 204 }
-	if (m != 'POST' && (r.status > 499 || r.status == 429)) throw r
+	if (r.status == 429 || m != 'POST' && r.status > 499) throw r
 	return { s: r.status, j: await r.json() }
 }
 const wait = ms => { clearTimeout(timer); due = mono() + ms; timer = setTimeout(poll, ms); draw(); listen() }
@@ -180,7 +180,12 @@ const join = async note => {
 			if (note) text('why', note + (r.s == 201 ? 'Your place was not kept any longer. You have a new place at the end of the line.' : 'You are back at the front.'))
 		} else { mine = 0; why(r.s == 401 ? 'Please allow cookies: one keeps your place.' : r.j.detail) }
 		later()
-	} catch (e) { failed(e) }
+	} catch (e) {
+		if (g != gen) return
+		if (e.status != 429) return failed(e)
+		why('Many people join from where you are. This page tries again by itself.')
+		timer = setTimeout(join, (+e.headers.get('Retry-After') + Math.random()) * 1e3, note)
+	}
 }
 const draw = () => {
 	show('net', fails)

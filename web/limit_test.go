@@ -10,6 +10,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/chromedp/chromedp"
 )
 
 func TestALimitTakesItsRateAndABurst(t *testing.T) {
@@ -302,4 +304,17 @@ func TestALimitNeverMeetsSomebodyWhoBuys(t *testing.T) {
 		a := h.do("POST", "/api/v1/events/gala/holds", `{"seats":["A-1"]}`, "X-Visitor", credential, "X-Entry-Token", token).want(201)
 		h.do("POST", "/api/v1/orders/"+a.text("orderId")+"/pay", `{"provider":"demo"}`, "X-Visitor", credential).want(200)
 	})
+}
+
+func TestBrowserThatIsRefusedByALimitTriesAgainByItself(t *testing.T) {
+	ctx := chrome(t)
+	g := newStage(t)
+	g.event("gala", `"line":"always"`)
+	g.server.limits = newLimits(1)
+	run(ctx, t, chromedp.Navigate(g.url+"/events/gala"), shown("join"))
+	for g.from("127.0.0.1", "POST", "/api/v1/visitors", "").Status != 429 {
+		continue
+	}
+	run(ctx, t, chromedp.Click("#join button"), see(`/tries again by itself/.test(document.getElementById('why').textContent)`),
+		shown("wait"), see(`document.getElementById('no').textContent == 'You are number 1' && document.getElementById('why').hidden`))
 }

@@ -2,7 +2,7 @@
 # All tests of Foyer. It needs Go, and installs the rest when it may (root with
 # apt): a C compiler for the race detector, Debian's chromium and axe-core (by
 # npm) for the browser tests, e2fsprogs for a small disk,
-# nginx and Caddy for the recipes of examples/proxy. What it cannot install it names and skips; with CI=true it
+# nginx and Caddy for the recipes of examples. What it cannot install it names and skips; with CI=true it
 # fails instead. What needs root or FUSE is named and left out where there is none.
 set -eu
 cd "$(dirname "$0")"
@@ -50,13 +50,10 @@ browser >/dev/null || install chromium
 command -v npm >/dev/null || install npm
 browser >/dev/null || skip "no chromium, so the browser tests do not run"
 
-command -v nginx >/dev/null || install nginx
-command -v nginx >/dev/null || skip "no nginx, so nothing is tested behind a cache"
-
 command -v mkfs.ext4 >/dev/null || install e2fsprogs
 command -v caddy >/dev/null || install caddy
 command -v nginx >/dev/null || [ -x /usr/sbin/nginx ] || install nginx
-command -v caddy >/dev/null && { command -v nginx >/dev/null || [ -x /usr/sbin/nginx ]; } || skip "no nginx or no caddy, so the recipes of examples/proxy are not tried"
+command -v caddy >/dev/null && { command -v nginx >/dev/null || [ -x /usr/sbin/nginx ]; } || skip "no nginx or no caddy, so the recipes of examples are not tried, and nothing behind a cache"
 { [ "$(id -u)" = 0 ] && [ -w /dev/fuse ]; } || left "no root or no /dev/fuse, so no power cuts and no broken disks are played"
 { [ "$(id -u)" = 0 ] && command -v mkfs.ext4 >/dev/null; } || left "no root or no mkfs.ext4, so no ext4 is filled to the brim"
 

@@ -72,3 +72,43 @@ func TestDrawIsAnnouncedHeldAndProved(t *testing.T) {
 		t.Errorf("number 1 is %s", a.text("status"))
 	}
 }
+
+// Killed at any moment around the draw, it was held or it was not; once a number
+// was told it stays.
+func TestKillInTheDrawLosesNoNumber(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, "--rate-limit", "0")
+	for round := range 6 {
+		e := eventOf(t, h, 10, object{"maxActive": 1}, object{"order": "draw", "line": "always", "opensAt": time.Now().Add(time.Hour).UTC().Format(time.RFC3339)})
+		lobby := make([]*person, 300)
+		for i := range lobby {
+			lobby[i] = e.person(t)
+		}
+		each(len(lobby), func(i int) { lobby[i].join(t).want(t, http.StatusCreated) })
+		told := map[string]int{}
+		h.staff(t, "POST", "/admin/events/"+e.id+"/open", nil).want(t, http.StatusOK)
+		for until := time.Now().Add(time.Duration(round) * 250 * time.Millisecond); time.Now().Before(until); {
+			p := lobby[len(told)%len(lobby)]
+			if a := p.place(t); a.at("number") != nil {
+				told[p.queueId] = a.number("number")
+			}
+		}
+		h.kill()
+		if err := h.start(); err != nil {
+			t.Fatal(err)
+		}
+		var status answer
+		until(t, "the draw", patience, func() bool {
+			status = h.call(t, "GET", e.path("/status"), nil)
+			return status.at("draw", "seed") != nil
+		})
+		seed, _ := hex.DecodeString(status.text("draw", "seed"))
+		slices.SortFunc(lobby, func(a, b *person) int { return strings.Compare(lot(seed, a.queueId), lot(seed, b.queueId)) })
+		for i, p := range lobby {
+			a := p.place(t)
+			if a.number("number") != i+1 || told[p.queueId] != 0 && told[p.queueId] != i+1 {
+				t.Fatalf("round %d: lot %d has the place %s; before the kill it was told number %d", round, i+1, a.body, told[p.queueId])
+			}
+		}
+	}
+}

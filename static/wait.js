@@ -200,7 +200,7 @@ const draw = () => {
 	text('soon', lobby ? until(lobby) : '')
 	if ($('own')) text('own', own(lobby))
 	if (w) {
-		const r = rank(), k = 'first ' + place.queueId, first = keep(k) || r, early = mine == 'LOBBY'
+		const r = rank() ?? (status.waiting / 2 | 0), k = 'first ' + place.queueId, first = keep(k) || r, early = mine == 'LOBBY'
 		if (first <= r) keep(k, r)
 		text('rank', shut ? '' : early ? until(place.opensAt) : r ? (exact() ? '' : '≈ ') + num(r) : '')
 		text('ahead', ahead(r))

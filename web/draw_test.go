@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/chromedp/chromedp"
 )
 
 func TestDrawIsExplainedBeforeAndProvedAfter(t *testing.T) {
@@ -42,4 +44,29 @@ func TestDrawIsExplainedBeforeAndProvedAfter(t *testing.T) {
 	}
 	h.event("plain")
 	h.do("GET", "/events/plain/draw", "").want(404)
+}
+
+func TestBrowserWaitsForTheDrawAndChecksIt(t *testing.T) {
+	ctx := chrome(t)
+	g := newStage(t)
+	opens := g.clock.now().Add(time.Hour).UTC().Format(time.RFC3339)
+	g.event("lots", `"order":"draw"`, `"line":"always"`, `"opensAt":"`+opens+`"`, `"rules":{"maxActive":1}`)
+	for range 5 {
+		g.do("POST", "/api/v1/events/lots/queue", "", "X-Visitor", g.visitor()).want(201)
+	}
+	run(ctx, t, on(360, 700), chromedp.Navigate(g.url+"/events/lots"), chromedp.Click("#join button"), shown("wait"),
+		see(`/Then the order is drawn/.test(document.getElementById('ahead').textContent) && document.getElementById('no').hidden`))
+	<-time.After(2500 * time.Millisecond) // a page that stumbles over what it does not know yet says so by now
+	if !ask[bool](ctx, t, `document.getElementById('net').hidden`) {
+		t.Error("the page thinks that it has lost Foyer")
+	}
+	g.staff("POST", "/api/v1/admin/events/lots/open", "").want(200)
+	g.tick("lots", time.Second)
+	run(ctx, t, see(`/^You are number [1-6]$/.test(document.getElementById('no').textContent)`))
+	number := ask[string](ctx, t, `document.getElementById('no').textContent.replace(/\D/g, '')`)
+	run(ctx, t, chromedp.Navigate(g.url+"/events/lots/draw"), chromedp.Click("#verify"),
+		see(`document.getElementById('result').textContent == 'All 6 lots are in order. Your number is `+number+`, as it must be.'`))
+	if wide := ask[bool](ctx, t, `document.documentElement.scrollWidth > innerWidth`); wide {
+		t.Error("the page is wider than a phone")
+	}
 }

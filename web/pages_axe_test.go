@@ -5,6 +5,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/chromedp/chromedp"
 )
@@ -28,6 +29,7 @@ func TestBrowserFindsNoBarrier(t *testing.T) {
 	g := newStage(t)
 	g.event("gala", `"rules":{"maxActive":1,"pickupSeconds":3600,"turnSeconds":3600}`)
 	g.event("open")
+	g.event("lots", `"order":"draw"`, `"line":"always"`, `"opensAt":"`+g.clock.now().Add(time.Hour).UTC().Format(time.RFC3339)+`"`)
 	look := func(what string) {
 		t.Helper()
 		run(ctx, t, js(string(axe)))
@@ -51,6 +53,12 @@ func TestBrowserFindsNoBarrier(t *testing.T) {
 	look("the seats")
 	run(ctx, t, chromedp.Click("section form.row button"), see(`/^Your seats are held/.test(document.title)`))
 	look("the order")
+	run(ctx, t, chromedp.Navigate(g.url+"/events/lots/draw"), see("document.readyState == 'complete'"))
+	look("the draw to come")
+	g.staff("POST", "/api/v1/admin/events/lots/open", "").want(200)
+	g.tick("lots", time.Second)
+	run(ctx, t, chromedp.Reload(), see("!document.getElementById('check').hidden"))
+	look("the draw")
 	run(ctx, t, chromedp.Navigate(g.url+"/admin"), see("document.readyState == 'complete'"))
 	look("the staff's door")
 	run(ctx, t, chromedp.Navigate(g.url+"/nowhere"), see("document.readyState == 'complete'"))

@@ -52,6 +52,8 @@ var (
 	ErrNoSuchOrder   = &Refusal{Code: "no_such_order", Detail: "There is no order of yours with this id."}
 	ErrNoPlan        = &Refusal{Code: "no_plan", Detail: "This event has no seating plan yet."}
 	ErrNotEntered    = &Refusal{Code: "not_entered", Detail: "You have no place with this id in the line. Join the line to get one."}
+	ErrNoSuchCode    = &Refusal{Code: "no_such_code", Detail: "This code opens no place. Check it letter by letter, or make a new one in the browser that has the place."}
+	ErrCodeUsed      = &Refusal{Code: "code_used", Detail: "This code was used already or taken back. Make a new one in a browser that has the place."}
 	ErrNoVisitor     = &Refusal{Code: "no_visitor", Detail: "Say who you are: call POST /api/v1/visitors first and send the cookie or the X-Visitor header."}
 	ErrEventClosed   = &Refusal{Code: "event_closed", Detail: "The sale of this event is closed."}
 	ErrSoldOut       = &Refusal{Code: "sold_out", Detail: "This event is sold out."}

@@ -42,13 +42,14 @@ type Office struct {
 	steering    steering
 	ticket      func(code string) (uuid.UUID, bool)
 	tokens      *Signer
+	returns     *Signer
 }
 
 // Config wires an [Office].
 type Config struct {
 	Store Store
-	// Secret is the house's 32-byte master secret; entry tokens and queue ids
-	// are derived from it (HKDF, RFC 5869), so they survive a restart unstored.
+	// Secret is the house's 32-byte master secret; entry tokens, queue ids and
+	// return codes are derived from it (HKDF, RFC 5869), so they survive a restart unstored.
 	Secret []byte
 	// Sinks names where messages of a topic go; nil sends nothing.
 	Sinks func(topic string) []string
@@ -87,6 +88,7 @@ func New(c Config) *Office {
 	}
 	o.queueCipher = block
 	o.tokens = NewSigner(Subkey(c.Secret, "entry token"))
+	o.returns = NewSigner(Subkey(c.Secret, "return code"))
 	return o
 }
 

@@ -48,11 +48,11 @@ func paint(t *testing.T, svg string) image.Image {
 
 func TestQRCodeIsReadByAScanner(t *testing.T) {
 	for _, text := range []string{"A", strings.Repeat("ABCDEFGH234567", 12)[:160], "https://example.org/t/" + strings.Repeat("x", 300), "Käse & <b>"} {
-		svg, err := QR(text)
+		svg, err := QR(text, `"A" & B`)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if strings.Contains(svg, "style") || strings.Count(svg, "<path") != 1 || !strings.Contains(svg, `role="img"`) || strings.Contains(svg, text+"<") {
+		if strings.Contains(svg, "style") || strings.Count(svg, "<path") != 1 || !strings.Contains(svg, `role="img" aria-label="&#34;A&#34; &amp; B"`) || strings.Contains(svg, text+"<") {
 			t.Errorf("not a plain drawing: %.200s", svg)
 		}
 		bits, err := gozxing.NewBinaryBitmapFromImage(paint(t, svg))
@@ -70,7 +70,7 @@ func TestQRCodeIsReadByAScanner(t *testing.T) {
 }
 
 func TestTextTooLongForQRIsRefused(t *testing.T) {
-	if _, err := QR(strings.Repeat("x", 3000)); err == nil {
+	if _, err := QR(strings.Repeat("x", 3000), ""); err == nil {
 		t.Error("3,000 bytes fit into a QR code")
 	}
 }

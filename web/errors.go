@@ -62,6 +62,7 @@ var kinds = map[string]kind{
 	"no_such_message":  {http.StatusNotFound, "No such message"},
 	"no_such_matter":   {http.StatusNotFound, "No such matter"},
 	"no_such_ticket":   {http.StatusNotFound, "No such ticket"},
+	"no_such_code":     {http.StatusNotFound, "No such code"},
 
 	// how it was asked
 	"bad_request":             {http.StatusBadRequest, "Bad request"},
@@ -103,6 +104,7 @@ var kinds = map[string]kind{
 	"event_closed":     {http.StatusForbidden, "Event closed"},
 	"sold_out":         {http.StatusGone, "Sold out"},
 	"hold_expired":     {http.StatusGone, "Hold expired"},
+	"code_used":        {http.StatusGone, "Code used"},
 	"seats_taken":      {http.StatusConflict, "Seats taken"},
 	"not_enough_seats": {http.StatusConflict, "Not enough seats"},
 	"turn_in_use":      {http.StatusConflict, "Turn in use"},

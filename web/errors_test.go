@@ -52,6 +52,11 @@ func TestEveryRowOfTheErrorTableIsReached(t *testing.T) {
 	check(h.do("GET", "/api/v1/orders/"+nobody, "", "X-Visitor", visitor), "no_such_order")
 	check(h.do("POST", "/api/v1/payments/none/webhook", "{}"), "no_such_provider")
 	check(h.staff("DELETE", "/api/v1/admin/keys/none", ""), "no_such_key")
+	check(h.do("POST", "/api/v1/visitors/return", `{"code":"x"}`), "no_such_code")
+	here := h.do("GET", queue, "", "X-Visitor", visitor).text("queueId")
+	link := h.do("POST", queue+"/"+here+"/link", "", "X-Visitor", visitor).want(201).text("code")
+	h.do("DELETE", queue+"/"+here+"/link", "", "X-Visitor", visitor).want(204)
+	check(h.do("POST", "/api/v1/visitors/return", `{"code":"`+link+`"}`), "code_used")
 	check(h.staff("POST", "/api/v1/admin/outbox/none/retry", ""), "no_such_message")
 
 	// a shop behind Foyer

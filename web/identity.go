@@ -118,9 +118,14 @@ func (s *Server) newVisitor(c echo.Context) (v uuid.UUID, credential string, err
 	if v, err = uuid.NewRandom(); err != nil {
 		return v, "", err
 	}
+	return v, s.become(c, v), nil
+}
+
+// become makes the browser this visitor's, and gives his credential.
+func (s *Server) become(c echo.Context, v uuid.UUID) (credential string) {
 	credential = s.credential(v)
 	s.setCookie(c, visitorCookie, credential, visitorSession, http.SameSiteLaxMode)
-	return v, credential, nil
+	return credential
 }
 
 // cookieName is the name under the request's scheme: under TLS the prefixed

@@ -14,6 +14,14 @@ func TestNothingSecretIsLogged(t *testing.T) {
 	shop := h.key("shop")
 	secrets := map[string]string{"the admin key": adminKey, "the shop's key": shop, "a credential": visitor, "an entry token": token, "an Idempotency-Key": "idem-4711", "a signature": "sig-0815", "the e-mail": "eve@example.org", "the name": "Eve Adams"}
 	h.do("GET", "/api/v1/events/gala/queue?X-Visitor="+visitor, "", "Cookie", "foyer_visitor="+visitor).want(200)
+	place := "/api/v1/events/gala/queue/" + h.do("GET", "/api/v1/events/gala/queue", "", "X-Visitor", visitor).text("queueId")
+	way := h.do("POST", place+"/link", "", "X-Visitor", visitor).want(201).text("code")
+	secrets["a return code"] = way
+	b := h.browser()
+	b.post("/events/gala/return", "code", way).want(303)
+	b.get("/events/gala/travel").want(200)
+	b.post("/events/gala/return?code="+way, "code", way, "instead", place[len(place)-36:]).want(410)
+	h.do("POST", "/api/v1/visitors/return", `{"code":"`+way+`"}`).want(410)
 	order := h.do("POST", "/api/v1/events/gala/holds", `{"best":{"count":1}}`, "X-Visitor", visitor, "X-Entry-Token", token).want(201).text("orderId")
 	pay := h.do("POST", "/api/v1/orders/"+order+"/pay", `{"provider":"demo","name":"Eve Adams","email":"eve@example.org"}`, "X-Visitor", visitor).want(200)
 	secrets["a payment's address"] = pay.text("redirectUrl")
@@ -21,7 +29,7 @@ func TestNothingSecretIsLogged(t *testing.T) {
 	code := h.do("GET", "/api/v1/orders/"+order, "", "X-Visitor", visitor).want(200).text("tickets.0.code")
 	secrets["a ticket's code"] = code
 	h.do("POST", "/api/v1/payments/demo/webhook", "{}", "Signature", "sig-0815").want(400)
-	for _, s := range []string{visitor, token, adminKey, shop, code} { // secrets in the place of ids
+	for _, s := range []string{visitor, token, adminKey, shop, code, way} { // secrets in the place of ids
 		h.do("GET", "/api/v1/orders/"+s, "")
 		h.do("GET", "/api/v1/events/"+s, "")
 		h.do("GET", "/api/v1/"+s, "")

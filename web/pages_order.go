@@ -196,7 +196,7 @@ func ticketsOf(o *sale.OrderView, in locale) (list []ticketView, err error) {
 		t := ticketView{Seat: seat.Label, Category: seat.Category, Price: formatMoney(seat.Price, o.Currency, in)}
 		if i < len(o.Codes) && o.Codes[i] != "" {
 			t.Code = o.Codes[i]
-			svg, err := tickets.QR(t.Code)
+			svg, err := tickets.QR(t.Code, "QR code of the ticket")
 			if err != nil {
 				return nil, err
 			}

@@ -205,6 +205,7 @@ func (s *Server) routes() []route {
 	shop := func(h staffHandler) echo.HandlerFunc { return s.as(sale.RoleShop, h) }
 	return []route{
 		{"POST", api + "/visitors", s.createVisitor},
+		{"POST", api + "/visitors/return", s.redeem},
 		{"GET", api + "/events", s.listEvents},
 		{"GET", event, s.showEvent},
 		{"GET", event + "/status", s.showStatus},
@@ -217,6 +218,8 @@ func (s *Server) routes() []route {
 		{"GET", place, s.showPlace},
 		{"GET", place + "/stream", s.streamPlace},
 		{"DELETE", place, s.leave},
+		{"POST", place + "/link", s.makeLink},
+		{"DELETE", place + "/link", s.revokeLink},
 		{"POST", event + "/holds", s.hold},
 		{"DELETE", order + "/hold", s.release},
 		{"GET", order, s.showOrder},

@@ -146,6 +146,15 @@ func (t txDraw) PutDraw(event string, drawn []sale.Drawn) {
 	t.Tx.PutDraw(event, drawn)
 }
 
+type txMarks struct{ sale.Tx }
+
+func (t txMarks) PutPlace(p sale.Place) {
+	if p.Turn.State == sale.TurnNone { // who waits is like everybody else
+		p.Links = 0
+	}
+	t.Tx.PutPlace(p)
+}
+
 type txCrowded struct{ sale.Tx }
 
 func (txCrowded) Alone() error { return nil }
@@ -229,6 +238,9 @@ var brokenStores = []brokenStore{
 	}},
 	{"draws from the wrong end", "a draw gives the numbers that it says, and keeps them", func(s storetest.Store, _ int) storetest.Store {
 		return broken{Store: s, update: func(tx sale.Tx) sale.Tx { return txDraw{tx} }}
+	}},
+	{"makes used codes good again", "a place keeps its class and its used codes wherever it stands", func(s storetest.Store, _ int) storetest.Store {
+		return broken{Store: s, update: func(tx sale.Tx) sale.Tx { return txMarks{tx} }}
 	}},
 	{"lets everybody think that he is alone", "a function that must be alone in its commit is", func(s storetest.Store, _ int) storetest.Store {
 		return broken{Store: s, update: func(tx sale.Tx) sale.Tx { return txCrowded{tx} }}

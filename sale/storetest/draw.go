@@ -101,3 +101,54 @@ func aloneInCommit(b *bench) {
 	}
 	b.drawn("bob 1 from 2, cem 2 from 3, ann 3 from 1, dee 4 from 0", bob, cem, ann, dee)
 }
+
+// marksKept follows a member who used return codes, beside one of the public,
+// through a draw, a call, aside and back to the end of the place.
+func marksKept(b *bench) {
+	b.prepare()
+	b.update(func(tx sale.Tx) { join(tx, ann); join(tx, bob); join(tx, cem) })
+	want := sale.Place{Class: sale.Member}
+	use := func(tx sale.Tx) {
+		p, _ := tx.Place(hall, ann)
+		p.Class = sale.Member
+		p.Links++
+		tx.PutPlace(p)
+		want.Links = p.Links
+	}
+	steps := []func(tx sale.Tx){
+		use, use,
+		func(tx sale.Tx) { call(tx, ann) },
+		use,
+		func(tx sale.Tx) { end(tx, ann, sale.TurnAside) },
+		use,
+		func(tx sale.Tx) { p, _ := tx.Place(hall, ann); p.Turn = sale.Turn{}; tx.PutPlace(p) },
+		use,
+		func(tx sale.Tx) { call(tx, ann) },
+		func(tx sale.Tx) { end(tx, ann, sale.TurnLeft) },
+	}
+	look := func(step int) {
+		b.twice(func(when string) {
+			b.view(func(r sale.Reader) {
+				if p, ok := r.Place(hall, ann); !ok || p.Class != want.Class || p.Links != want.Links {
+					b.Errorf("step %d, %s: class %d and %d used codes, want %d and %d", step, when, p.Class, p.Links, want.Class, want.Links)
+				}
+				if p, ok := r.Place(hall, bob); !ok || p.Class != sale.Public || p.Links != 0 || p.Turn.State != sale.TurnNone {
+					b.Errorf("step %d, %s: the place beside it is %+v", step, when, p)
+				}
+			})
+		})
+	}
+	for i, act := range steps {
+		b.update(act)
+		look(i)
+		if i == 1 {
+			if err := b.Update(renumber); err != nil {
+				b.Fatalf("the draw was refused: %v", err)
+			}
+			look(i)
+		}
+	}
+	b.update(func(tx sale.Tx) { join(tx, ann) })
+	want = sale.Place{}
+	look(len(steps))
+}

@@ -52,10 +52,10 @@ type Config struct {
 	BaseURL string
 	// Proxies are trusted to tell the client's address and scheme.
 	Proxies []netip.Prefix
-	// RateLimit is how many visitors and joins, taken together, one address (of
-	// IPv6 a /64) may make per second, with bursts of four seconds' worth; 0 is
-	// no limit. A network (/24, of IPv6 /48) may make four times as many, a
-	// visitor a tenth of the joins.
+	// RateLimit is how many visitors and joins, and tries with return codes, taken
+	// together, one address (of IPv6 a /64) may make per second, with bursts of
+	// four seconds' worth; 0 is no limit. A network (/24, of IPv6 /48) may make
+	// four times as many, a visitor a tenth of the joins.
 	RateLimit int
 	// Widgets ask their providers about visitors, by the name of the challenge.
 	Widgets map[string]*challenge.Widget

@@ -244,18 +244,22 @@ func TestOfManyWithTheSameReturnCodeOneIsLetIn(t *testing.T) {
 		v.join()
 		code := v.code()
 		var errs [50]error
+		var got [50]sale.Returned
 		var all []func()
 		for i := range errs {
-			all = append(all, func() { _, errs[i] = h.Redeem("", code, uuid.New()) })
+			all = append(all, func() { got[i], errs[i] = h.Redeem("", code, uuid.New()) })
 		}
 		h.together(all...)
 		let := 0
-		for _, err := range errs {
+		for i, err := range errs {
 			if err == nil {
 				let++
 				continue
 			}
 			h.refused(err, sale.ErrCodeUsed)
+			if got[i] != (sale.Returned{}) {
+				h.Errorf("who is refused learns of %+v", got[i])
+			}
 		}
 		if let != 1 {
 			h.Errorf("%d are let in, want 1", let)

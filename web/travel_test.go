@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -84,14 +85,34 @@ func TestReturnLinksAreTheOwnersAlone(t *testing.T) {
 	}
 }
 
-func TestReturnCodesAreTriedAtALimitedRate(t *testing.T) {
-	h := newHouse(t, func(c *Config) { c.RateLimit = 1 })
-	for range limitBurst {
-		h.do("POST", returning, `{"code":"x"}`).refused(404, "no_such_code")
-	}
-	h.do("POST", returning, `{"code":"x"}`).refused(429, "too_many_requests")
-	h.event("gala")
-	h.browser().post("/events/gala/return", "code", "x").want(429).says("Too many requests come from your address.", `value="x"`)
+func TestReturnCodesAreTriedAndTakenBackAtALimitedRate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHouse(t, func(c *Config) { c.RateLimit = 1 })
+		defer func() { _ = h.store.Close() }()
+		h.event("gala")
+		b := h.browser()
+		b.turn("gala") // a visitor and a join
+		page := b.get("/events/gala/travel")
+		own := page.shows(`name="place" value="([^"]+)"`)
+		link := "/api/v1/events/gala/queue/" + own + "/link"
+		for name, try := range map[string]func() *answer{
+			"tried":                  func() *answer { return h.do("POST", returning, `{"code":"x"}`) },
+			"tried by the form":      func() *answer { return h.browser().post("/events/gala/return", "code", "x") },
+			"taken back":             func() *answer { return h.do("DELETE", link, "", "X-Visitor", b.jar[visitorCookie]) },
+			"taken back by the form": func() *answer { return b.post("/events/gala/travel", "place", own) },
+		} {
+			time.Sleep(time.Minute)
+			for range limitBurst {
+				if a := try(); a.Status == http.StatusTooManyRequests {
+					t.Errorf("%s: refused within the limit", name)
+				}
+			}
+			if a := try().want(http.StatusTooManyRequests); a.Header.Get("Retry-After") != "1" {
+				t.Errorf("%s: Retry-After %q", name, a.Header.Get("Retry-After"))
+			}
+		}
+		h.browser().post("/events/gala/return", "code", "x").want(429).says("Too many requests come from your address.", `value="x"`)
+	})
 }
 
 func TestReturnCodeWorksAfterARestart(t *testing.T) {

@@ -166,8 +166,7 @@ func (v *simVisitor) unexpected(what string, err error) error {
 func (v *simVisitor) waitForTurn() error {
 	until := time.Now().Add(v.patience)
 	if v.sleeps > 0 {
-		time.Sleep(v.sleeps)
-		v.sleeps = 0
+		v.sleep()
 		if err := v.join(); err != nil { // as a page does that is opened again
 			return err
 		}

@@ -60,7 +60,7 @@ var faults = []planted{
 	{"new tasks pass those that may be under way", []change{
 		{"outbox/lane.go", " && l.held == 0:", ":"}}, "tasks"},
 	{"numbers begin anew at the start", []change{
-		{"store/load.go", "			em.tally.next, em.tally.frontier = binary.BigEndian.Uint64(c), binary.BigEndian.Uint64(c[8:])\n", "			em.tally.frontier = binary.BigEndian.Uint64(c[8:])\n"},
+		{"store/load.go", "			em.tally.next, em.tally.frontier, em.tally.owed = c.next, c.frontier, c.owed\n", "			em.tally.frontier, em.tally.owed = c.frontier, c.owed\n"},
 		{"store/load.go", "		em.tally.next = max(em.tally.next, p.Number+1)\n", ""}}, "ledger|numbers|process"},
 	{"pace begins anew at the start", []change{
 		{"store/load.go", "		em.window.Add(moment(at), 1)\n", "		_ = at\n"}}, "turns"},

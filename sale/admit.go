@@ -1,6 +1,10 @@
 package sale
 
-import "time"
+import (
+	"time"
+
+	"foyer/queue"
+)
 
 // keepEnded is how long an ended place is remembered, so that its token can
 // still be told apart from a forged one.
@@ -68,18 +72,28 @@ func (o *Office) sweep(tx Tx, e *Event) {
 // admit gives turns to the front of the line and tells whether somebody still waits.
 func (o *Office) admit(tx Tx, e *Event) (more bool) {
 	now, line := tx.Now(), tx.Line(e.ID)
-	if e.Phase(tx.Calendar(), line.Sold) != PhaseOpen || line.Waiting == 0 || e.allSold(line.Sold) { // a turn without seats is of no use
+	waiting := line.Waiting
+	if e.Phase(tx.Calendar(), line.Sold) != PhaseOpen || waiting == 0 || e.allSold(line.Sold) { // a turn without seats is of no use
 		return false
 	}
-	n := min(o.room(tx, e, line), line.Waiting)
+	n := min(o.room(tx, e, line), waiting)
 	if e.Line == "off" {
-		n = min(line.Waiting, offAtOnce)
+		n = min(waiting, offAtOnce)
 	}
 	if n <= 0 {
 		return true
 	}
-	for _, p := range tx.Front(e.ID, n) {
+	turns := e.turns(line)
+	for _, p := range tx.Front(e.ID, n, turns) {
 		tx.PutPlace(call(e, p, now, false))
 	}
-	return line.Waiting > n
+	if after := turns.After(n, line.Members, line.Waiting-line.Members); after != turns {
+		tx.PutOwed(e.ID, after.At)
+	}
+	return waiting > n
+}
+
+// turns is how the event shares out its turns.
+func (e *Event) turns(l Line) queue.Cycle {
+	return queue.Cycle{Share: e.Rules.MemberShare, At: l.Owed}
 }

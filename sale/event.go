@@ -56,8 +56,9 @@ type Rules struct {
 	PayMarginSeconds int    `json:"payMarginSeconds"`
 	MaxSeatsPerOrder int    `json:"maxSeatsPerOrder"`
 	MaxWaiting       int    `json:"maxWaiting"`
-	Buyer            string `json:"buyer"`   // "none", "optional", "required"
-	Control          string `json:"control"` // "off" (as ""), "auto": lower the pace when holds, payments or the shop fail
+	MemberShare      int    `json:"memberShare"` // of ten turns, while members and others wait; 10: members first
+	Buyer            string `json:"buyer"`       // "none", "optional", "required"
+	Control          string `json:"control"`     // "off" (as ""), "auto": lower the pace when holds, payments or the shop fail
 }
 
 // Event is one performance with its own line, house and orders. An *Event that

@@ -101,17 +101,18 @@ type visitorOf struct {
 
 // inspectedEvent is an event with what its rows have shown so far.
 type inspectedEvent struct {
-	event          *Event
-	plan           *seats.Plan
-	next, frontier uint64 // 0: no counts row
-	highest        uint64 // highest number of a place
-	highestCalled  uint64
-	visitors       []uuid.UUID
-	active         int
-	calls          []int64 // Unix milliseconds
-	changed        bool    // staff changed its rules once
-	holders        map[string]uuid.UUID
-	draw           *inspectedDraw
+	event         *Event
+	plan          *seats.Plan
+	next          uint64    // 0: no counts row
+	frontier      [2]uint64 // by class
+	highest       uint64    // highest number of a place
+	highestCalled [2]uint64 // by class
+	visitors      []uuid.UUID
+	active        int
+	calls         []int64 // Unix milliseconds
+	changed       bool    // staff changed its rules once
+	holders       map[string]uuid.UUID
+	draw          *inspectedDraw
 }
 
 // NewInspection begins an inspection. Stamps later than now are noted.
@@ -163,15 +164,15 @@ func (i *Inspection) Plan(ordinal uint32, p *seats.Plan) {
 }
 
 // Counts is fed an event's counts: the number of the next join, and one more
-// than the highest number ever called.
-func (i *Inspection) Counts(ordinal uint32, next, frontier uint64) {
+// than the highest number ever called, by class.
+func (i *Inspection) Counts(ordinal uint32, next uint64, frontier [2]uint64) {
 	ie, ok := i.events[ordinal]
 	switch {
 	case !ok:
 		i.Add("row", "there are counts of an event with the ordinal %d, and no such event", ordinal)
-	case next == 0 || frontier == 0 || frontier > next:
-		i.Add("I4", "event %q: the next number is %d, and numbers up to %d are said to have been called", ie.event.ID, next, int64(frontier)-1)
-		ie.next, ie.frontier = max(next, 1), max(frontier, 1)
+	case next == 0 || min(frontier[Public], frontier[Member]) == 0 || max(frontier[Public], frontier[Member]) > next:
+		i.Add("I4", "event %q: the next number is %d, and numbers up to %d are said to have been called, of members up to %d", ie.event.ID, next, int64(frontier[Public])-1, int64(frontier[Member])-1)
+		ie.next, ie.frontier = max(next, 1), [2]uint64{max(frontier[Public], 1), max(frontier[Member], 1)}
 	default:
 		ie.next, ie.frontier = next, frontier
 	}
@@ -279,8 +280,10 @@ func (i *Inspection) closeEvent(ordinal uint32, ie *inspectedEvent) {
 	case ie.highest > 0 && ie.next <= ie.highest:
 		i.Add("I4", "event %q has a place with the number %d, and the next join would get %d", e.ID, ie.highest, ie.next)
 	}
-	if ie.next > 0 && ie.highestCalled >= ie.frontier {
-		i.Add("I4", "event %q has called number %d, and only numbers below %d are said to have been called", e.ID, ie.highestCalled, ie.frontier)
+	for class, called := range ie.highestCalled {
+		if ie.next > 0 && called >= ie.frontier[class] {
+			i.Add("I4", "event %q has called number %d, and only numbers below %d are said to have been called", e.ID, called, ie.frontier[class])
+		}
 	}
 	i.closeLine(ie)
 	i.closeDraw(ie)

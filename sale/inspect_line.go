@@ -24,6 +24,10 @@ func (i *Inspection) Place(ordinal uint32, p Place) {
 		return
 	}
 	ie.highest = max(ie.highest, p.Number)
+	if p.Class > Member {
+		i.Add("row", "event %q: place %d is of the unknown class %d", ie.event.ID, p.Number, p.Class)
+		p.Class = Public
+	}
 	if p.Number == 0 {
 		i.Add("I4", "event %q has a place with the number 0", ie.event.ID)
 	}
@@ -38,7 +42,7 @@ func (i *Inspection) Place(ordinal uint32, p Place) {
 	i.inspectTurn(ie, p)
 	t := &p.Turn
 	if !t.CalledAt.IsZero() {
-		ie.highestCalled = max(ie.highestCalled, p.Number)
+		ie.highestCalled[p.Class] = max(ie.highestCalled[p.Class], p.Number)
 		ie.calls = append(ie.calls, t.CalledAt.UnixMilli())
 	}
 	if t.State.Active() {

@@ -94,7 +94,7 @@ func TestMissingNumbersAreNamed(t *testing.T) {
 func TestQuickInspectionKeepsNothingOfThoseWhoWait(t *testing.T) {
 	i := NewInspection(time.Now(), true)
 	i.Event(1, &Event{Settings: Settings{ID: "gala"}, Ordinal: 1})
-	i.Counts(1, 1_000_000, 1)
+	i.Counts(1, 1_000_000, [2]uint64{1, 1})
 	p := Place{Event: "gala"}
 	per := testing.AllocsPerRun(1000, func() {
 		p.Number++

@@ -183,10 +183,7 @@ func (o *Office) show(r Reader, e *Event, p Place) PlaceView {
 		return v
 	}
 	v.Status = Waiting
-	v.Rank = r.Rank(e.ID, p.Number)
-	if p.Number+1 == line.Next { // the last in the line stands behind those of his own commit too
-		v.Rank = line.Waiting - 1
-	}
+	v.Rank = rank(r, e, p)
 	pace, _ := o.pace(e)
 	v.Wait, v.WaitLow, v.WaitHigh = r.Flow(e.ID).Wait(v.Rank, float64(pace))
 	v.Poll = queue.PollInterval(v.Rank)
@@ -207,6 +204,18 @@ func (o *Office) show(r Reader, e *Event, p Place) PlaceView {
 		v.Chance = chanceOf(taken, v.Rank+line.Active)
 	}
 	return v
+}
+
+// rank is how many will be called before a waiting place when nobody joins or
+// leaves.
+func rank(r Reader, e *Event, p Place) int {
+	line := r.Line(e.ID)
+	turns := e.turns(line)
+	if p.Number+1 != line.Next {
+		return r.Rank(e.ID, p.Class, p.Number, turns)
+	}
+	own := line.of(p.Class) // the last in the line stands behind those of his own commit too
+	return turns.Rank(p.Class, own-1, line.Waiting-own)
 }
 
 // drawn shows a place whose number is not drawn yet: it may be any of those waiting.

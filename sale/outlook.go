@@ -80,7 +80,10 @@ func (o *Office) slower(r Reader, e *Event) string {
 // aside counts as done, until he comes back.
 func taken(r Reader, e *Event) (t queue.Taken, ok bool) {
 	line := r.Line(e.ID)
-	called := min(r.Frontier(e.ID)-1, math.MaxInt32)
+	called := min(r.Frontier(e.ID, Public)-1, math.MaxInt32)
+	if line.Members > 0 { // in two lines the numbers are not called in order
+		called = min(line.Next-1-uint64(line.Waiting), math.MaxInt32)
+	}
 	return queue.Taken{
 		People: max(0, int(called)-line.Active), Seats: line.LineSold,
 		Most: e.Rules.MaxSeatsPerOrder, Left: max(0, e.Sellable-line.Sold),

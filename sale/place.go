@@ -4,6 +4,8 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+
+	"foyer/queue"
 )
 
 // Place is one visitor's entry in one event's line, from the join to the end of
@@ -19,12 +21,12 @@ type Place struct {
 }
 
 // Class tells members from the public.
-type Class uint8
+type Class = queue.Class
 
 // The classes.
 const (
-	Public Class = iota
-	Member
+	Public = queue.Public
+	Member = queue.Member
 )
 
 // entry is the number of the join.

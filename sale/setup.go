@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"foyer/queue"
 	"foyer/seats"
 )
 
@@ -18,7 +19,7 @@ func DefaultSettings() Settings {
 		Rules: Rules{
 			AdmitPerSecond: 50, MaxActive: 500, TurnSeconds: 300, PickupSeconds: 60, ReturnSeconds: 600,
 			HoldSeconds: 300, PaySeconds: 240, PayMarginSeconds: 60, MaxSeatsPerOrder: 4, MaxWaiting: 2_000_000,
-			Buyer: "optional", Control: "off",
+			MemberShare: 7, Buyer: "optional", Control: "off",
 		},
 		ChallengeCost: defaultChallengeCost,
 	}
@@ -92,6 +93,7 @@ func (r *Rules) check() (wrong []string) {
 	between("payMarginSeconds", r.PayMarginSeconds, 1, day)
 	between("maxSeatsPerOrder", r.MaxSeatsPerOrder, 1, 50)
 	between("maxWaiting", r.MaxWaiting, 1, 5_000_000)
+	between("memberShare", r.MemberShare, 0, queue.Tens)
 	if r.Buyer != "none" && r.Buyer != "optional" && r.Buyer != "required" {
 		wrong = append(wrong, `rules.buyer must be "none", "optional" or "required".`)
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"foyer/queue"
 	"foyer/sale"
 	"foyer/seats"
 	"foyer/store"
@@ -46,7 +47,7 @@ func (e *evening) compare(st *store.Store, reopened bool) (wrong []string) {
 func simComparePlaces(l *simLedger, tx sale.Tx, reopened bool) (wrong []string) {
 	stands := map[simPlaceKey]bool{}
 	for _, event := range []string{simGala, simTwins} {
-		for _, p := range tx.Front(event, 1<<30) {
+		for _, p := range tx.Front(event, 1<<30, queue.Cycle{Share: 7}) {
 			stands[simKey(p)] = true
 		}
 		for p := range tx.Turns(event) {

@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"foyer/outbox"
+	"foyer/queue"
 	"foyer/sale"
 	"foyer/store"
 )
@@ -106,7 +107,7 @@ var simFaults = []simFault{
 	{name: "a failed delivery is booked as done", want: "I10", book: func(b outbox.Book) outbox.Book { return simHastyBook{b} }},
 	{name: "acknowledged joins vanish at the reopen", want: "I11", reopen: func(st *store.Store) {
 		_ = st.Update(func(tx sale.Tx) error {
-			for i, p := range tx.Front(simGala, 1<<20) {
+			for i, p := range tx.Front(simGala, 1<<20, queue.Cycle{Share: 7}) {
 				if i%20 == 3 {
 					tx.RemovePlace(p)
 				}

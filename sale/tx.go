@@ -32,11 +32,13 @@ type Reader interface {
 	Place(event string, visitor uuid.UUID) (Place, bool)
 	// Line gives the counts of an event's line.
 	Line(event string) Line
-	// Rank counts the waiting places with a smaller number, as committed.
-	Rank(event string, number uint64) int
-	// Frontier is the smallest number that has never been called nor left:
-	// everybody with a smaller one had his turn, as committed.
-	Frontier(event string) uint64
+	// Rank counts the turns before that of a place of this class and number when
+	// nobody joins or leaves and turns are shared out so, as committed: those with
+	// a smaller number in its line, and those of the other one whose turn is earlier.
+	Rank(event string, class Class, number uint64, turns queue.Cycle) int
+	// Frontier is the smallest number of a class that has never been called nor
+	// left: everybody of it with a smaller one had his turn, as committed.
+	Frontier(event string, class Class) uint64
 	// Recent counts the turns given within the last second.
 	Recent(event string) int
 	// Flow is what leaves the line. Read only.
@@ -69,11 +71,21 @@ type Reader interface {
 
 // Line is the state of an event's line in numbers.
 type Line struct {
-	Waiting  int    // places in the line
+	Waiting  int    // places in the line, of members and of the public
+	Members  int    // those of members
+	Owed     int    // where the cycle of turns stands, see queue.Cycle
 	Active   int    // turns READY or CLAIMED as stored
 	Next     uint64 // the number the next join gets
 	Sold     int    // seats in PAID orders
 	LineSold int    // those of them that visitors bought, not staff at the door
+}
+
+// of counts the places of a class in the line.
+func (l Line) of(c Class) int {
+	if c == Member {
+		return l.Members
+	}
+	return l.Waiting - l.Members
 }
 
 // Tx is one write transaction. Nothing it writes is seen by others before the
@@ -92,8 +104,11 @@ type Tx interface {
 	// NextCall is the earliest time at which a pace of so many turns per second
 	// allows one more in the event.
 	NextCall(event string, perSecond int) time.Time
-	// Front gives the first waiting places, in order, at most n.
-	Front(event string, n int) []Place
+	// Front gives the first waiting places, in the order in which turns are
+	// shared out between the classes, at most n.
+	Front(event string, n int, turns queue.Cycle) []Place
+	// PutOwed keeps where the cycle of turns stands: Line.Owed.
+	PutOwed(event string, owed int)
 	// Alone is nil for the only function of its commit. Any other must return the
 	// error, and is run again, alone.
 	Alone() error

@@ -117,10 +117,11 @@ func (x *rowReader) plan(key, value []byte) error {
 
 func (x *rowReader) counts(key, value []byte) error {
 	n, err := ordinalKey(key)
-	if err != nil || len(value) != 16 {
+	c, ok := decodeCounts(value)
+	if err != nil || !ok {
 		return errDamaged
 	}
-	x.look.Counts(n, binary.BigEndian.Uint64(value), binary.BigEndian.Uint64(value[8:]))
+	x.look.Counts(n, c.next, c.frontier)
 	return nil
 }
 

@@ -3,7 +3,6 @@ package store
 import (
 	"bytes"
 	"cmp"
-	"encoding/binary"
 	"errors"
 	"slices"
 
@@ -117,8 +116,8 @@ func (t *tx) countRows() *rows {
 	for event, c := range t.tallies.batch {
 		n, ok := t.ordinalOf(event)
 		em, known := t.reader.events[event]
-		if ok && (!known || em.tally.next != c.next || em.tally.frontier != c.frontier) {
-			r.put(key32(n), binary.BigEndian.AppendUint64(key64(c.next), c.frontier))
+		if ok && (!known || em.tally.next != c.next || em.tally.frontier != c.frontier || em.tally.owed != c.owed) {
+			r.put(key32(n), encodeCounts(c))
 		}
 	}
 	return r

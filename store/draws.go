@@ -27,7 +27,7 @@ const (
 type drawing struct {
 	event   string
 	drawn   []sale.Drawn
-	line    *queue.Line
+	line    *queue.Classes
 	entries []uint32
 }
 
@@ -48,7 +48,7 @@ func (t *tx) Standing(event string) iter.Seq2[uint64, uuid.UUID] {
 		if !ok {
 			return
 		}
-		for number, id := range em.line.All() {
+		for number, id := range em.line.ByNumber() {
 			if !yield(number, id) {
 				return
 			}
@@ -63,15 +63,16 @@ func (t *tx) PutDraw(event string, drawn []sale.Drawn) {
 	if !ok {
 		return
 	}
-	d := drawing{event: event, drawn: drawn, line: queue.NewLine(), entries: make([]uint32, len(drawn))}
+	d := drawing{event: event, drawn: drawn, line: queue.NewClasses(), entries: make([]uint32, len(drawn))}
 	for k, e := range drawn {
-		id, _ := em.line.At(e.Entry)
+		id, class, _ := em.line.At(e.Entry)
 		d.entries[k] = uint32(e.Entry)
-		d.line.Append(uint64(k+1), id)
+		d.line.Append(class, uint64(k+1), id)
 	}
-	for number, id := range em.line.All() {
-		if _, in := d.line.Number(id); !in {
-			d.line.Append(number, id)
+	for number, id := range em.line.ByNumber() {
+		if _, _, in := d.line.Number(id); !in {
+			_, class, _ := em.line.At(number)
+			d.line.Append(class, number, id)
 		}
 	}
 	t.drawings.add(d)

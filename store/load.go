@@ -97,9 +97,9 @@ func (m *memory) loadEvents(tx *bolt.Tx) error {
 			em.plan = p
 			m.look.Plan(ordinal, p)
 		}
-		if c := tx.Bucket(bucketCounts).Get(k); len(c) == 16 {
-			em.tally.next, em.tally.frontier = binary.BigEndian.Uint64(c), binary.BigEndian.Uint64(c[8:])
-			m.look.Counts(ordinal, em.tally.next, em.tally.frontier)
+		if c, ok := decodeCounts(tx.Bucket(bucketCounts).Get(k)); ok {
+			em.tally.next, em.tally.frontier, em.tally.owed = c.next, c.frontier, c.owed
+			m.look.Counts(ordinal, c.next, c.frontier)
 		}
 		return nil
 	})
@@ -183,9 +183,9 @@ func (m *memory) loadPlaces(tx *bolt.Tx) error {
 		em.tally.next = max(em.tally.next, p.Number+1)
 		if p.Turn.State == sale.TurnNone {
 			if em.entries == nil {
-				em.line.Append(p.Number, p.Visitor)
+				em.line.Append(p.Class, p.Number, p.Visitor)
 			} else { // rows are in the order of joins, not in that of the draw
-				em.line.Restore(p.Number, p.Visitor)
+				em.line.Restore(p.Class, p.Number, p.Visitor)
 			}
 			em.mark(p)
 			return nil

@@ -62,9 +62,9 @@ type placeKey struct {
 type eventMemory struct {
 	event   *sale.Event
 	plan    *seats.Plan
-	line    *queue.Line            // waiting places
-	marks   map[uuid.UUID]markings // of those who wait and have a class or links
-	entries []uint32               // number-1 -> the number of the join; empty unless numbers were drawn
+	line    *queue.Classes      // waiting places
+	links   map[uuid.UUID]uint8 // of those who wait and have used some
+	entries []uint32            // number-1 -> the number of the join; empty unless numbers were drawn
 	called  calledPlaces
 	shops   map[uuid.UUID]*sale.ShopClaim // of those of called that a shop had to do with
 	live    map[uuid.UUID]struct{}        // those of called that are READY, CLAIMED or ASIDE
@@ -81,10 +81,14 @@ type eventMemory struct {
 // tally are an event's counts.
 type tally struct {
 	waiting, active, sold int
-	lineSold              int    // of sold, those that visitors bought, not staff for them
-	next                  uint64 // the number of the next join
-	frontier              uint64 // one more than the highest number ever called
+	members               int       // of waiting
+	lineSold              int       // of sold, those that visitors bought, not staff for them
+	next                  uint64    // the number of the next join
+	frontier              [2]uint64 // by class: one more than the highest number ever called
+	owed                  int       // where the cycle of turns stands
 }
+
+func newTally() tally { return tally{next: 1, frontier: [2]uint64{1, 1}} }
 
 type endedPlace struct {
 	visitor uuid.UUID
@@ -103,8 +107,8 @@ func newMemory() *memory {
 
 func newEventMemory(e *sale.Event) *eventMemory {
 	return &eventMemory{
-		event: e, line: queue.NewLine(), called: calledPlaces{}, shops: map[uuid.UUID]*sale.ShopClaim{}, live: map[uuid.UUID]struct{}{},
-		marks: map[uuid.UUID]markings{}, holders: map[string]*sale.Order{}, tally: tally{next: 1, frontier: 1},
+		event: e, line: queue.NewClasses(), called: calledPlaces{}, shops: map[uuid.UUID]*sale.ShopClaim{}, live: map[uuid.UUID]struct{}{},
+		links: map[uuid.UUID]uint8{}, holders: map[string]*sale.Order{}, tally: newTally(),
 	}
 }
 
@@ -130,31 +134,24 @@ func (em *eventMemory) place(visitor uuid.UUID) (sale.Place, bool) {
 		p.Entry = em.entry(p.Number)
 		return p, true
 	}
-	if n, ok := em.line.Number(visitor); ok {
-		k := em.marks[visitor]
-		return sale.Place{Event: em.event.ID, Number: n, Entry: em.entry(n), Visitor: visitor, Class: k.class, Links: k.links}, true
+	if n, class, ok := em.line.Number(visitor); ok {
+		return sale.Place{Event: em.event.ID, Number: n, Entry: em.entry(n), Visitor: visitor, Class: class, Links: em.links[visitor]}, true
 	}
 	return sale.Place{}, false
 }
 
-// markings are what few waiting places have.
-type markings struct {
-	class sale.Class
-	links uint8
-}
-
-// mark keeps what a waiting place has besides its number.
+// mark keeps what few waiting places have.
 func (em *eventMemory) mark(p sale.Place) {
-	if k := (markings{p.Class, p.Links}); k != (markings{}) {
-		em.marks[p.Visitor] = k
+	if p.Links != 0 {
+		em.links[p.Visitor] = p.Links
 	}
 }
 
 // forget takes a place out of every index.
 func (em *eventMemory) forget(p sale.Place) {
 	if p.Turn.State == sale.TurnNone {
-		em.line.Remove(p.Number)
-		delete(em.marks, p.Visitor)
+		em.line.Remove(p.Class, p.Number)
+		delete(em.links, p.Visitor)
 		return
 	}
 	delete(em.called, p.Visitor)
@@ -171,9 +168,9 @@ func (em *eventMemory) putPlace(p sale.Place) {
 	s := p.Turn.State
 	if s == sale.TurnNone {
 		if p.Number >= em.tally.next {
-			em.line.Append(p.Number, p.Visitor)
+			em.line.Append(p.Class, p.Number, p.Visitor)
 		} else {
-			em.line.Restore(p.Number, p.Visitor)
+			em.line.Restore(p.Class, p.Number, p.Visitor)
 		}
 		em.mark(p)
 		return
@@ -210,10 +207,10 @@ func (m *memory) putOrder(o *sale.Order) {
 	}
 }
 
-// frontier is the smallest number nobody before has missed.
-func (em *eventMemory) frontier() uint64 {
-	for n := range em.line.All() {
-		return max(n, em.tally.frontier)
+// frontier is the smallest number of a class that nobody before has missed.
+func (em *eventMemory) frontier(class sale.Class) uint64 {
+	if n, ok := em.line.First(class); ok {
+		return max(n, em.tally.frontier[class])
 	}
 	return em.tally.next
 }
@@ -274,19 +271,19 @@ func (r *reader) Line(event string) sale.Line {
 }
 
 func (t tally) line() sale.Line {
-	return sale.Line{Waiting: t.waiting, Active: t.active, Next: t.next, Sold: t.sold, LineSold: t.lineSold}
+	return sale.Line{Waiting: t.waiting, Members: t.members, Owed: t.owed, Active: t.active, Next: t.next, Sold: t.sold, LineSold: t.lineSold}
 }
 
-func (r *reader) Rank(event string, number uint64) int {
+func (r *reader) Rank(event string, class sale.Class, number uint64, turns queue.Cycle) int {
 	if em, ok := r.events[event]; ok {
-		return em.line.Rank(number)
+		return em.line.Rank(class, number, turns)
 	}
 	return 0
 }
 
-func (r *reader) Frontier(event string) uint64 {
+func (r *reader) Frontier(event string, class sale.Class) uint64 {
 	if em, ok := r.events[event]; ok {
-		return em.frontier()
+		return em.frontier(class)
 	}
 	return 1
 }

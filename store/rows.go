@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"foyer/outbox"
+	"foyer/queue"
 	"foyer/sale"
 )
 
@@ -21,7 +22,7 @@ var (
 	bucketMeta     = []byte("meta")     // format, secret, next ordinal, the clock of the last run
 	bucketEvents   = []byte("events")   // ordinal -> event
 	bucketPlans    = []byte("plans")    // ordinal -> plan
-	bucketCounts   = []byte("counts")   // ordinal -> next number, frontier
+	bucketCounts   = []byte("counts")   // ordinal -> next number, frontiers, where the cycle of turns stands
 	bucketPlaces   = []byte("places")   // ordinal, number -> place: the line's journal and the turns
 	bucketOrders   = []byte("orders")   // id -> order that has a claim or money
 	bucketClosed   = []byte("closed")   // id -> order that came to nothing
@@ -96,6 +97,34 @@ func encodePlace(p sale.Place) []byte {
 		b = append(b, encodeJSON(p.Turn.Shop)...)
 	}
 	return b
+}
+
+const (
+	countsPlain   = 2 * 8           // next, the public's frontier
+	countsClasses = countsPlain + 9 // the members' frontier, where the cycle stands
+)
+
+// encodeCounts writes what the places alone would not tell: 16 bytes, and nine more
+// once members were called or the cycle has moved.
+func encodeCounts(t tally) []byte {
+	b := binary.BigEndian.AppendUint64(key64(t.next), t.frontier[sale.Public])
+	if t.owed == 0 && t.frontier[sale.Member] <= 1 {
+		return b
+	}
+	return append(binary.BigEndian.AppendUint64(b, t.frontier[sale.Member]), byte(t.owed))
+}
+
+// decodeCounts reads the part of a tally that is on disk.
+func decodeCounts(b []byte) (t tally, ok bool) {
+	if len(b) != countsPlain && len(b) != countsClasses {
+		return t, false
+	}
+	t = newTally()
+	t.next, t.frontier[sale.Public] = binary.BigEndian.Uint64(b), binary.BigEndian.Uint64(b[8:])
+	if len(b) == countsClasses {
+		t.frontier[sale.Member], t.owed = binary.BigEndian.Uint64(b[16:]), int(b[24])
+	}
+	return t, t.owed < queue.Tens
 }
 
 var errDamaged = errors.New("damaged row")

@@ -192,7 +192,7 @@ func (t *tx) tally(event string) tally {
 	if em, ok := t.reader.events[event]; ok {
 		return em.tally
 	}
-	return tally{next: 1, frontier: 1}
+	return newTally()
 }
 
 func (t *tx) Line(event string) sale.Line { return t.tally(event).line() }
@@ -226,7 +226,7 @@ func (t *tx) PutPlace(p sale.Place) {
 	if p.Turn.State == sale.TurnReady && p.Turn.CalledAt.Equal(t.at) && (!had || old.Number != p.Number || !old.Turn.CalledAt.Equal(t.at)) {
 		c, _ := t.called.get(p.Event)
 		t.called.put(p.Event, c+1)
-		n.frontier = max(n.frontier, p.Number+1)
+		n.frontier[p.Class] = max(n.frontier[p.Class], p.Number+1)
 	}
 	t.tallies.put(p.Event, n)
 	t.places.put(placeKey{p.Event, p.Visitor}, placeWrite{place: p})
@@ -236,6 +236,9 @@ func (n *tally) count(p sale.Place, by int) {
 	switch s := p.Turn.State; {
 	case s == sale.TurnNone:
 		n.waiting += by
+		if p.Class == sale.Member {
+			n.members += by
+		}
 	case s.Active():
 		n.active += by
 	}
@@ -255,27 +258,37 @@ func (t *tx) RemovePlace(p sale.Place) {
 	t.places.put(placeKey{p.Event, p.Visitor}, placeWrite{place: p, gone: true})
 }
 
-func (t *tx) Front(event string, n int) []sale.Place {
-	var front []sale.Place
+func (t *tx) Front(event string, n int, turns queue.Cycle) []sale.Place {
+	var front [2][]sale.Place // by class
 	if em, ok := t.reader.events[event]; ok {
-		for number, id := range em.line.All() {
-			if len(front) == n {
-				break
-			}
-			if p, ok := t.Place(event, id); ok && p.Number == number && p.Turn.State == sale.TurnNone {
-				front = append(front, p)
+		for class := range front {
+			for number, id := range em.line.All(sale.Class(class)) {
+				if len(front[class]) == n {
+					break
+				}
+				if p, ok := t.Place(event, id); ok && p.Number == number && p.Class == sale.Class(class) && p.Turn.State == sale.TurnNone {
+					front[class] = append(front[class], p)
+				}
 			}
 		}
 	}
 	for k, w := range t.places.all() { // those who came or came back in this batch
 		old, had := t.reader.Place(event, k.visitor)
-		stood := had && old.Number == w.place.Number && old.Turn.State == sale.TurnNone
+		stood := had && old.Number == w.place.Number && old.Class == w.place.Class && old.Turn.State == sale.TurnNone
 		if k.event == event && !w.gone && w.place.Turn.State == sale.TurnNone && !stood {
-			front = append(front, w.place)
+			front[w.place.Class] = append(front[w.place.Class], w.place)
 		}
 	}
-	slices.SortFunc(front, func(a, b sale.Place) int { return cmp.Compare(a.Number, b.Number) })
-	return front[:min(n, len(front))]
+	for _, of := range front {
+		slices.SortFunc(of, func(a, b sale.Place) int { return cmp.Compare(a.Number, b.Number) })
+	}
+	return queue.Deal(turns, front[sale.Member], front[sale.Public], n)
+}
+
+func (t *tx) PutOwed(event string, owed int) {
+	n := t.tally(event)
+	n.owed = owed
+	t.tallies.put(event, n)
 }
 
 func (t *tx) Turns(event string) iter.Seq[sale.Place] {

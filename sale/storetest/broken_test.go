@@ -1,6 +1,7 @@
 package storetest_test
 
 import (
+	"cmp"
 	"fmt"
 	"runtime"
 	"slices"
@@ -12,6 +13,7 @@ import (
 	"github.com/google/uuid"
 
 	"foyer/outbox"
+	"foyer/queue"
 	"foyer/sale"
 	"foyer/sale/storetest"
 	"foyer/store"
@@ -133,11 +135,31 @@ func (t txHolder) PutOrder(o *sale.Order) {
 
 type txFront struct{ sale.Tx }
 
-func (t txFront) Front(event string, n int) []sale.Place {
-	front := t.Tx.Front(event, n)
+func (t txFront) Front(event string, n int, turns queue.Cycle) []sale.Place {
+	front := t.Tx.Front(event, n, turns)
 	slices.Reverse(front)
 	return front
 }
+
+type txOneLine struct{ sale.Tx }
+
+// Front takes everybody by number, as if there were one line.
+func (t txOneLine) Front(event string, n int, turns queue.Cycle) []sale.Place {
+	front := t.Tx.Front(event, 1<<20, turns)
+	slices.SortFunc(front, func(a, b sale.Place) int { return cmp.Compare(a.Number, b.Number) })
+	return front[:min(n, len(front))]
+}
+
+type readerAhead struct{ sale.Reader }
+
+// Rank counts those of the own class alone.
+func (r readerAhead) Rank(event string, class sale.Class, number uint64, _ queue.Cycle) int {
+	return r.Reader.Rank(event, class, number, queue.Cycle{Share: queue.Tens * int(class)})
+}
+
+type txOwed struct{ sale.Tx }
+
+func (txOwed) PutOwed(string, int) {}
 
 type txDraw struct{ sale.Tx }
 
@@ -185,7 +207,7 @@ func (r readerOrder) Order(id uuid.UUID) (*sale.Order, bool) {
 
 type readerRank struct{ sale.Reader }
 
-func (r readerRank) Rank(event string, number uint64) int {
+func (r readerRank) Rank(_ string, _ sale.Class, number uint64, _ queue.Cycle) int {
 	return int(number) - 1 // as if nobody had left
 }
 
@@ -235,6 +257,15 @@ var brokenStores = []brokenStore{
 	}},
 	{"calls the line from its end", "the front is given in the order of numbers", func(s storetest.Store, _ int) storetest.Store {
 		return broken{Store: s, update: func(tx sale.Tx) sale.Tx { return txFront{tx} }}
+	}},
+	{"calls members and the public in one line", "members and the public share the turns as they are told to", func(s storetest.Store, _ int) storetest.Store {
+		return broken{Store: s, update: func(tx sale.Tx) sale.Tx { return txOneLine{tx} }}
+	}},
+	{"ranks each class by itself", "members and the public share the turns as they are told to", func(s storetest.Store, _ int) storetest.Store {
+		return broken{Store: s, view: func(r sale.Reader) sale.Reader { return readerAhead{r} }}
+	}},
+	{"forgets where the turns stand", "members and the public share the turns as they are told to", func(s storetest.Store, _ int) storetest.Store {
+		return broken{Store: s, update: func(tx sale.Tx) sale.Tx { return txOwed{tx} }}
 	}},
 	{"draws from the wrong end", "a draw gives the numbers that it says, and keeps them", func(s storetest.Store, _ int) storetest.Store {
 		return broken{Store: s, update: func(tx sale.Tx) sale.Tx { return txDraw{tx} }}

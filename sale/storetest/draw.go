@@ -64,7 +64,7 @@ func (b *bench) drawn(want string, visitors ...uuid.UUID) {
 	b.twice(func(when string) {
 		got := ""
 		b.update(func(tx sale.Tx) {
-			for i, p := range tx.Front(hall, 9) {
+			for i, p := range tx.Front(hall, 9, turns) {
 				if i > 0 {
 					got += ", "
 				}
@@ -76,8 +76,8 @@ func (b *bench) drawn(want string, visitors ...uuid.UUID) {
 		}
 		b.view(func(r sale.Reader) {
 			for i, v := range visitors {
-				if p, ok := r.Place(hall, v); !ok || r.Rank(hall, p.Number) != i {
-					b.Errorf("%s: %s has rank %d, want %d", when, names[v], r.Rank(hall, p.Number), i)
+				if p, ok := r.Place(hall, v); !ok || r.Rank(hall, p.Class, p.Number, turns) != i {
+					b.Errorf("%s: %s has rank %d, want %d", when, names[v], r.Rank(hall, p.Class, p.Number, turns), i)
 				}
 			}
 		})

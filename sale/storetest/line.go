@@ -7,8 +7,12 @@ import (
 
 	"github.com/google/uuid"
 
+	"foyer/queue"
 	"foyer/sale"
 )
+
+// turns are shared out so in all that is promised here.
+var turns = queue.Cycle{Share: 7}
 
 func numbersRise(b *bench) {
 	b.prepare()
@@ -62,7 +66,7 @@ func countsFollow(b *bench) {
 func (b *bench) front(tx sale.Tx, n int, want ...uuid.UUID) {
 	b.Helper()
 	var got []uuid.UUID
-	for _, p := range tx.Front(hall, n) {
+	for _, p := range tx.Front(hall, n, turns) {
 		got = append(got, p.Visitor)
 	}
 	if !slices.Equal(got, want) {
@@ -116,14 +120,14 @@ func rankAndFrontier(b *bench) {
 			ahead := 0
 			for i, v := range all {
 				p, _ := r.Place(hall, v)
-				if got := r.Rank(hall, uint64(i+1)); got != ahead {
+				if got := r.Rank(hall, sale.Public, uint64(i+1), turns); got != ahead {
 					b.Fatalf("%s: number %d has rank %d, want %d", when, i+1, got, ahead)
 				}
 				if p.Turn.State == sale.TurnNone {
 					ahead++
 				}
 			}
-			if f := r.Frontier(hall); f < frontier {
+			if f := r.Frontier(hall, sale.Public); f < frontier {
 				b.Errorf("%s: the frontier fell from %d to %d", when, frontier, f)
 			} else {
 				frontier = f
@@ -142,6 +146,69 @@ func rankAndFrontier(b *bench) {
 		tx.PutPlace(p)
 	})
 	b.twice(check)
+}
+
+// classesShareTurns has six of the public and six members, joined in turn.
+func classesShareTurns(b *bench) {
+	b.prepare()
+	var all [2][]uuid.UUID
+	for i := range 12 {
+		class, v := sale.Class(i%2), uuid.New()
+		all[class] = append(all[class], v)
+		b.update(func(tx sale.Tx) {
+			tx.PutPlace(sale.Place{Event: hall, Number: tx.Line(hall).Next, Visitor: v, Class: class})
+		})
+	}
+	late, members := uuid.New(), 6
+	in := func(cycle queue.Cycle) []uuid.UUID { return queue.Deal(cycle, all[sale.Member], all[sale.Public], 99) }
+	check := func(when string) {
+		for share := range queue.Tens + 1 {
+			cycle := queue.Cycle{Share: share, At: 4}
+			want := in(cycle)
+			b.update(func(tx sale.Tx) {
+				for _, n := range []int{1, 5, len(want)} {
+					for i, p := range tx.Front(hall, n, cycle) {
+						if p.Visitor != want[i] || i >= n {
+							b.Errorf("%s: with %d of ten turns for members, the %d. of the first %d is %v, want %v", when, share, i+1, n, p.Visitor, want[i])
+						}
+					}
+				}
+			})
+			b.view(func(r sale.Reader) {
+				for i, v := range want {
+					if p, _ := r.Place(hall, v); r.Rank(hall, p.Class, p.Number, cycle) != i {
+						b.Errorf("%s: with %d of ten turns for members, number %d has rank %d, want %d", when, share, p.Number, r.Rank(hall, p.Class, p.Number, cycle), i)
+					}
+				}
+				if l := r.Line(hall); l.Members != members || l.Waiting != len(want) || l.Owed != 3 && when == "after calls" {
+					b.Errorf("%s: the line is %+v, want %d members of %d", when, l, members, len(want))
+				}
+				for class, of := range all {
+					p, _ := r.Place(hall, of[0])
+					if f := r.Frontier(hall, sale.Class(class)); f != p.Number {
+						b.Errorf("%s: the frontier of class %d is %d, want %d", when, class, f, p.Number)
+					}
+				}
+			})
+		}
+	}
+	b.twice(check)
+	b.update(func(tx sale.Tx) {
+		for _, p := range tx.Front(hall, 5, queue.Cycle{Share: 10}) {
+			call(tx, p.Visitor)
+		}
+		tx.PutOwed(hall, 3)
+		if l := tx.Line(hall); l.Members != 1 || l.Owed != 3 {
+			b.Errorf("in the transaction that called five members the line is %+v", l)
+		}
+		tx.PutPlace(sale.Place{Event: hall, Number: tx.Line(hall).Next, Visitor: late, Class: sale.Member})
+		front := tx.Front(hall, 2, queue.Cycle{Share: 10}) // one of them came a moment ago
+		if len(front) != 2 || front[0].Visitor != all[sale.Member][5] || front[1].Visitor != late {
+			b.Errorf("in front are %v", front)
+		}
+	})
+	all[sale.Member], members = append(all[sale.Member][5:], late), 2
+	b.twice(func(string) { check("after calls") })
 }
 
 func turnsCounted(b *bench) {
@@ -188,7 +255,7 @@ func turnsListed(b *bench) {
 		end(tx, bob, sale.TurnAside)
 		end(tx, cem, sale.TurnConsumed)
 	})
-	turns := func(tx sale.Tx, want ...uuid.UUID) {
+	listed := func(tx sale.Tx, want ...uuid.UUID) {
 		got := map[uuid.UUID]bool{}
 		for p := range tx.Turns(hall) {
 			if got[p.Visitor] {
@@ -200,13 +267,13 @@ func turnsListed(b *bench) {
 			b.Errorf("turns of %v, want %v", slices.Collect(maps.Keys(got)), want)
 		}
 	}
-	b.twice(func(string) { b.update(func(tx sale.Tx) { turns(tx, ann, bob) }) })
+	b.twice(func(string) { b.update(func(tx sale.Tx) { listed(tx, ann, bob) }) })
 	b.update(func(tx sale.Tx) {
 		call(tx, dee)
 		end(tx, ann, sale.TurnExpired)
-		turns(tx, bob, dee)
+		listed(tx, bob, dee)
 	})
-	b.twice(func(string) { b.update(func(tx sale.Tx) { turns(tx, bob, dee) }) })
+	b.twice(func(string) { b.update(func(tx sale.Tx) { listed(tx, bob, dee) }) })
 }
 
 func endedInOrder(b *bench) {

@@ -25,6 +25,7 @@ var Promises = []Promise{
 	{"the counts of the line follow every step of a place", countsFollow},
 	{"the front is given in the order of numbers", frontInOrder},
 	{"a rank is the number of those ahead and the frontier never falls", rankAndFrontier},
+	{"members and the public share the turns as they are told to", classesShareTurns},
 	{"a draw gives the numbers that it says, and keeps them", drawKept},
 	{"a place keeps its class and its used codes wherever it stands", marksKept},
 	{"a function that must be alone in its commit is", aloneInCommit},
@@ -112,14 +113,14 @@ func readsOwnWrites(b *bench) {
 		if gotEvent != e || gotPlace != p || gotOrder != o || holder != o || gotKey != k || !hasReceipt {
 			b.Errorf("a row just written is not read: %v %v %v %v %v %v", gotEvent, gotPlace, gotOrder, holder, gotKey, hasReceipt)
 		}
-		if len(tx.Events()) != 1 || len(tx.Keys()) != 1 || tx.Plan(hall) == nil || len(tx.Front(hall, 9)) != 1 {
-			b.Errorf("lists lack what was just written: %d events, %d keys, %d in front", len(tx.Events()), len(tx.Keys()), len(tx.Front(hall, 9)))
+		if len(tx.Events()) != 1 || len(tx.Keys()) != 1 || tx.Plan(hall) == nil || len(tx.Front(hall, 9, turns)) != 1 {
+			b.Errorf("lists lack what was just written: %d events, %d keys, %d in front", len(tx.Events()), len(tx.Keys()), len(tx.Front(hall, 9, turns)))
 		}
 		if l := tx.Line(hall); l != (sale.Line{Waiting: 1, Next: 2}) {
 			b.Errorf("the line is %+v", l)
 		}
 		call(tx, ann)
-		if l := tx.Line(hall); l != (sale.Line{Active: 1, Next: 2}) || tx.Recent(hall) != 1 || len(tx.Front(hall, 9)) != 0 {
+		if l := tx.Line(hall); l != (sale.Line{Active: 1, Next: 2}) || tx.Recent(hall) != 1 || len(tx.Front(hall, 9, turns)) != 0 {
 			b.Errorf("after the call the line is %+v, %d recent", l, tx.Recent(hall))
 		}
 		if n := len(slices.Collect(tx.Turns(hall))); n != 1 {
@@ -144,7 +145,7 @@ func seesNeighbours(b *bench) {
 		fns[i] = func(tx sale.Tx) error {
 			seen[i] = tx.Line(hall).Waiting
 			p := join(tx, v)
-			if front := tx.Front(hall, 9); len(front) != seen[i]+1 || front[seen[i]] != p {
+			if front := tx.Front(hall, 9, turns); len(front) != seen[i]+1 || front[seen[i]] != p {
 				b.Errorf("with %d waiting the front is %v", seen[i]+1, front)
 			}
 			return nil

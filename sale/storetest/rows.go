@@ -309,7 +309,7 @@ func eventMadeAgain(b *bench) {
 			}
 			_, anns := r.Place(hall, ann)
 			_, bobs := r.Place(hall, bob)
-			if anns || bobs || r.Plan(hall) != nil || r.Line(hall).Next != 1 || r.Frontier(hall) != 1 {
+			if anns || bobs || r.Plan(hall) != nil || r.Line(hall).Next != 1 || r.Frontier(hall, sale.Public) != 1 {
 				b.Errorf("%s: the new event has something of the removed one", when)
 			}
 		})

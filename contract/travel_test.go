@@ -104,8 +104,8 @@ func TestB06SwitchedBrowserGetsThePlaceBackAndItIsOnePlace(t *testing.T) {
 	if status, text, _ := fresh.ask(t, "POST", e.path("/queue"), api, "{}"); status != http.StatusOK || !strings.Contains(text, `"number":2,`) {
 		t.Errorf("joining again answers %d %s, want the same place", status, text)
 	}
-	if status, text, _ := shared.jar(t).ask(t, "POST", "/api/v1/visitors/return", api, `{"code":"`+code+`"}`); status != http.StatusGone || !strings.Contains(text, `"code_used"`) {
-		t.Errorf("used again it answers %d %s, want 410 code_used", status, text)
+	if status, text, _ := shared.jar(t).ask(t, "POST", "/api/v1/visitors/return", api, `{"code":"`+code+`"}`); status != http.StatusGone || !strings.Contains(text, `"link_used"`) {
+		t.Errorf("used again it answers %d %s, want 410 link_used", status, text)
 	}
 	if got := e.get(t, "/status").number("waiting"); got != 1 {
 		t.Errorf("%d wait, want one place", got)
@@ -132,7 +132,7 @@ func TestOfFiftyWithTheSameCodeOneBringsThePlace(t *testing.T) {
 			case a.status == http.StatusOK && a.text("credential") == p.credential && a.text("queueId") == p.queueId && a.text("eventId") == e.id && a.text("visitorId") == p.id:
 				won.Add(1)
 			default:
-				a.refused(t, http.StatusGone, "code_used")
+				a.refused(t, http.StatusGone, "link_used")
 			}
 		})
 		if won.Load() != 1 {

@@ -1,5 +1,7 @@
 package queue
 
+import "errors"
+
 // Class tells which line of an event a place stands in.
 type Class uint8
 
@@ -92,4 +94,28 @@ func Deal[T any](c Cycle, members, public []T, n int) []T {
 		dealt, *from = append(dealt, (*from)[0]), (*from)[1:]
 	}
 	return dealt
+}
+
+// String is "public" or "member".
+func (c Class) String() string {
+	if c == Member {
+		return "member"
+	}
+	return "public"
+}
+
+// MarshalText writes what String says.
+func (c Class) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
+
+// UnmarshalText reads what MarshalText wrote.
+func (c *Class) UnmarshalText(text []byte) error {
+	switch string(text) {
+	case "public":
+		*c = Public
+	case "member":
+		*c = Member
+	default:
+		return errors.New(`queue: a class is "public" or "member"`)
+	}
+	return nil
 }

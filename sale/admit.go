@@ -72,8 +72,11 @@ func (o *Office) sweep(tx Tx, e *Event) {
 // admit gives turns to the front of the line and tells whether somebody still waits.
 func (o *Office) admit(tx Tx, e *Event) (more bool) {
 	now, line := tx.Now(), tx.Line(e.ID)
-	waiting := line.Waiting
-	if e.Phase(tx.Calendar(), line.Sold) != PhaseOpen || waiting == 0 || e.allSold(line.Sold) { // a turn without seats is of no use
+	waiting, turns, class := line.Waiting, e.turns(line), Public
+	if e.Presale(tx.Calendar()) {
+		waiting, turns.Share, class = line.Members, queue.Tens, Member
+	}
+	if e.phaseFor(class, tx.Calendar(), line.Sold) != PhaseOpen || waiting == 0 || e.allSold(line.Sold) { // a turn without seats is of no use
 		return false
 	}
 	n := min(o.room(tx, e, line), waiting)
@@ -83,7 +86,6 @@ func (o *Office) admit(tx Tx, e *Event) (more bool) {
 	if n <= 0 {
 		return true
 	}
-	turns := e.turns(line)
 	for _, p := range tx.Front(e.ID, n, turns) {
 		tx.PutPlace(call(e, p, now, false))
 	}

@@ -16,8 +16,10 @@ type Settings struct {
 	Currency  string           `json:"currency"` // ISO 4217
 	OpensAt   *time.Time       `json:"opensAt,omitempty"`
 	ClosesAt  *time.Time       `json:"closesAt,omitempty"`
-	Order     string           `json:"order"` // "fifo", "draw"
-	Line      string           `json:"line"`  // "auto", "always", "off"
+	PresaleAt *time.Time       `json:"presaleAt,omitempty"` // members are called from here, the public from OpensAt
+	Access    string           `json:"access"`              // "open" or "code"; "" is "open"
+	Order     string           `json:"order"`               // "fifo", "draw"
+	Line      string           `json:"line"`                // "auto", "always", "off"
 	Rules     Rules            `json:"rules"`
 	Prices    map[string]int64 `json:"prices"` // category -> minor units
 	Providers []string         `json:"providers"`
@@ -35,7 +37,7 @@ type Settings struct {
 // clone copies the settings so that nothing is shared with the original.
 func (s Settings) clone() Settings {
 	s.Prices, s.Providers = maps.Clone(s.Prices), slices.Clone(s.Providers)
-	for _, t := range []**time.Time{&s.StartsAt, &s.OpensAt, &s.ClosesAt} {
+	for _, t := range []**time.Time{&s.StartsAt, &s.OpensAt, &s.ClosesAt, &s.PresaleAt} {
 		if *t != nil {
 			at := **t
 			*t = &at
@@ -43,6 +45,9 @@ func (s Settings) clone() Settings {
 	}
 	return s
 }
+
+// AccessCode is the access of an event by invitation.
+const AccessCode = "code"
 
 // Rules are the numbers of an event. Times are whole seconds.
 type Rules struct {
@@ -78,6 +83,7 @@ type Event struct {
 	// Blocked are the seats that staff took off sale, by id. The map is never
 	// changed, only replaced.
 	Blocked   map[string]SeatBlock `json:"blocked,omitempty"`
+	Codes     []CodeBatch          `json:"codes,omitempty"`    // by number; never changed, only replaced
 	Slowed    *Slowed              `json:"slowed,omitempty"`   // staff lowered the pace, or nil
 	Forgotten time.Time            `json:"forgotten,omitzero"` // when the buyers' names and addresses were erased
 }
@@ -111,6 +117,24 @@ func (e *Event) Phase(now time.Time, sold int) Phase {
 		return PhaseSoldOut
 	case e.OpensAt != nil && now.Before(*e.OpensAt):
 		return PhaseLobby
+	case e.Paused:
+		return PhasePaused
+	}
+	return PhaseOpen
+}
+
+// Presale tells whether members are called at now, and the public is not yet.
+func (s *Settings) Presale(now time.Time) bool {
+	return s.PresaleAt != nil && !now.Before(*s.PresaleAt) && !s.opened(now)
+}
+
+// phaseFor is the phase as a class meets it: in the presale the event is open to
+// members.
+func (e *Event) phaseFor(c Class, now time.Time, sold int) Phase {
+	phase := e.Phase(now, sold)
+	switch {
+	case phase != PhaseLobby || c != Member || !e.Presale(now):
+		return phase
 	case e.Paused:
 		return PhasePaused
 	}

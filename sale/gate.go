@@ -27,7 +27,7 @@ func (o *Office) PassToken(p Pass) string {
 
 // Admits tells whether a visitor, or the one whose entry token is shown, may go
 // into the shop behind the event's waiting room: when he has an active turn,
-// whatever the event's phase, or when the event is OPEN and its line is "off".
+// whatever the event's phase, or when the event is OPEN, its line is "off" and it asks for no code.
 // Going in picks the turn up. [ErrNoSuchEvent] is the only refusal; a turn is
 // good also while nothing can be written.
 func (o *Office) Admits(event string, visitor uuid.UUID, token string) (pass Pass, err error) {
@@ -43,7 +43,7 @@ func (o *Office) Admits(event string, visitor uuid.UUID, token string) (pass Pas
 			fresh = !p.Turn.PickedUp
 			return nil
 		}
-		if e.Line == "off" && e.Phase(r.Calendar(), r.Line(event).Sold) == PhaseOpen {
+		if e.Line == "off" && !e.Invited() && e.Phase(r.Calendar(), r.Line(event).Sold) == PhaseOpen {
 			pass = Pass{In: true, Visitor: visitor}
 		}
 		return nil

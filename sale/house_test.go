@@ -27,7 +27,7 @@ const gala = "gala"
 // shortRules are deadlines that are easy to tell apart.
 var shortRules = sale.Rules{
 	AdmitPerSecond: 50, MaxActive: 100, TurnSeconds: 300, PickupSeconds: 60, ReturnSeconds: 600, HoldSeconds: 120,
-	PaySeconds: 240, PayMarginSeconds: 60, MaxSeatsPerOrder: 4, MaxWaiting: 1000, Buyer: "none",
+	PaySeconds: 240, PayMarginSeconds: 60, MaxSeatsPerOrder: 4, MaxWaiting: 1000, MemberShare: 7, Buyer: "none",
 }
 
 // house is an office over a real file, inside a bubble of virtual time.

@@ -112,6 +112,8 @@ type inspectedEvent struct {
 	calls         []int64 // Unix milliseconds
 	changed       bool    // staff changed its rules once
 	holders       map[string]uuid.UUID
+	uses          map[Code]int
+	lastUse       uint64 // the highest number of a join with a code
 	draw          *inspectedDraw
 }
 
@@ -287,4 +289,5 @@ func (i *Inspection) closeEvent(ordinal uint32, ie *inspectedEvent) {
 	}
 	i.closeLine(ie)
 	i.closeDraw(ie)
+	i.closeCodes(ie)
 }

@@ -14,12 +14,22 @@ import (
 // a slot is free his turn begins at once. A visitor who was set aside returns
 // to the front with his own number.
 func (o *Office) Join(event string, visitor uuid.UUID) (v PlaceView, created bool, err error) {
+	return o.JoinWith(event, visitor, "")
+}
+
+// JoinWith is Join with a code, "" for none, which tells in which line a new place
+// stands. A visitor who has a place needs none, and the one he shows is not used.
+func (o *Office) JoinWith(event string, visitor uuid.UUID, code string) (v PlaceView, created bool, err error) {
 	known := false
 	err = o.store.View(func(r Reader) error { // most joins are repeats: they cost no commit
 		v, known, err = o.standing(r, event, visitor)
 		return err
 	})
 	if known || err != nil {
+		return v, false, err
+	}
+	shown, err := o.shown(event, code)
+	if err != nil {
 		return v, false, err
 	}
 	err = o.store.Update(func(tx Tx) error {
@@ -29,7 +39,7 @@ func (o *Office) Join(event string, visitor uuid.UUID) (v PlaceView, created boo
 			return err
 		}
 		e, _ := tx.Event(event)
-		p, back, err := o.enter(tx, e, visitor)
+		p, back, err := o.enter(tx, e, visitor, shown)
 		if err != nil {
 			return err
 		}
@@ -60,7 +70,7 @@ func (o *Office) standing(r Reader, event string, visitor uuid.UUID) (PlaceView,
 }
 
 // enter makes, picks up or gives back a place. back tells that it is an old one.
-func (o *Office) enter(tx Tx, e *Event, visitor uuid.UUID) (p Place, back bool, err error) {
+func (o *Office) enter(tx Tx, e *Event, visitor uuid.UUID, code shownCode) (p Place, back bool, err error) {
 	if p, ok := tx.Place(e.ID, visitor); ok {
 		p = o.refresh(tx, e, p)
 		switch {
@@ -82,9 +92,17 @@ func (o *Office) enter(tx Tx, e *Event, visitor uuid.UUID) (p Place, back bool, 
 	case line.Waiting >= e.Rules.MaxWaiting:
 		return p, false, ErrLineFull
 	}
+	class, err := redeem(tx, e, code, line.Next)
+	if err != nil {
+		return p, false, err
+	}
 	o.late(tx, e, line)
-	p = Place{Event: e.ID, Number: line.Next, Visitor: visitor}
-	if phase == PhaseOpen && !e.allSold(line.Sold) && (e.Line == "off" || e.Line == "auto" && line.Waiting == 0 && o.room(tx, e, line) > 0) {
+	p = Place{Event: e.ID, Number: line.Next, Visitor: visitor, Class: class}
+	ahead := line.Waiting
+	if e.Presale(tx.Calendar()) {
+		ahead = line.Members
+	}
+	if phase = e.phaseFor(class, tx.Calendar(), line.Sold); phase == PhaseOpen && !e.allSold(line.Sold) && (e.Line == "off" || e.Line == "auto" && ahead == 0 && o.room(tx, e, line) > 0) {
 		p = call(e, p, now, true)
 	}
 	tx.PutPlace(p)
@@ -187,13 +205,14 @@ func (o *Office) show(r Reader, e *Event, p Place) PlaceView {
 	pace, _ := o.pace(e)
 	v.Wait, v.WaitLow, v.WaitHigh = r.Flow(e.ID).Wait(v.Rank, float64(pace))
 	v.Poll = queue.PollInterval(v.Rank)
-	v.Slower = o.slower(r, e)
-	if now = r.Calendar(); e.Phase(now, line.Sold) == PhaseLobby || e.toDraw() && (e.Draw.Upto == 0 || p.Number < e.Draw.Upto) {
+	if v.Slower = o.slower(r, e); v.Slower == "" && p.Class == Public && line.Members > 0 {
+		v.Slower = SlowerMembers
+	}
+	if now = r.Calendar(); e.phaseFor(p.Class, now, line.Sold) == PhaseLobby || e.toDraw() && (e.Draw.Upto == 0 || p.Number < e.Draw.Upto) {
 		v.Status, v.Now = Lobby, now // what he waits for goes by the calendar
 		v.OpensAt = e.OpensAt
 		if e.toDraw() {
-			pace, _ := o.pace(e)
-			v.drawn(r.Flow(e.ID), line.Waiting, float64(pace))
+			v.drawn(r.Flow(e.ID), e.turns(line), p.Class, line, float64(pace))
 		}
 		left := max(0, e.OpensAt.Sub(now))
 		until := int(left/time.Second) + 1
@@ -211,6 +230,9 @@ func (o *Office) show(r Reader, e *Event, p Place) PlaceView {
 func rank(r Reader, e *Event, p Place) int {
 	line := r.Line(e.ID)
 	turns := e.turns(line)
+	if p.Class == Member && e.Presale(r.Calendar()) {
+		turns.Share = queue.Tens // none of the public comes before, until it opens
+	}
 	if p.Number+1 != line.Next {
 		return r.Rank(e.ID, p.Class, p.Number, turns)
 	}
@@ -219,11 +241,13 @@ func rank(r Reader, e *Event, p Place) int {
 }
 
 // drawn shows a place whose number is not drawn yet: it may be any of those waiting.
-func (v *PlaceView) drawn(f *queue.Flow, waiting int, pace float64) {
-	v.Number, v.Rank = 0, waiting/2
+func (v *PlaceView) drawn(f *queue.Flow, turns queue.Cycle, c Class, line Line, pace float64) {
+	own := line.of(c)
+	at := func(ahead int) int { return turns.Rank(c, ahead, line.Waiting-own) }
+	v.Number, v.Rank = 0, at(own/2)
 	v.Wait, _, _ = f.Wait(v.Rank, pace)
-	_, v.WaitLow, _ = f.Wait(0, pace)
-	_, _, v.WaitHigh = f.Wait(max(0, waiting-1), pace)
+	_, v.WaitLow, _ = f.Wait(at(0), pace)
+	_, _, v.WaitHigh = f.Wait(at(max(0, own-1)), pace)
 	v.Poll = queue.PollInterval(v.Rank)
 }
 

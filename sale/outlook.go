@@ -50,6 +50,7 @@ const (
 	SlowerLowered = "pace_lowered" // staff lowered the pace or the places in the house; see [Slowed]
 	SlowerTrouble = "trouble"      // holds, payments or the shop fail or are slow, and the pace is lowered for it
 	SlowerTurns   = "slower"       // turns end more slowly than the pace allows
+	SlowerMembers = "members"      // members wait too and have a share of the turns
 )
 
 // slowerShare of the pace is less than it only by chance.

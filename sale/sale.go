@@ -43,6 +43,7 @@ type Office struct {
 	ticket      func(code string) (uuid.UUID, bool)
 	tokens      *Signer
 	returns     *Signer
+	codes       *Signer
 }
 
 // Config wires an [Office].
@@ -89,6 +90,7 @@ func New(c Config) *Office {
 	o.queueCipher = block
 	o.tokens = NewSigner(Subkey(c.Secret, "entry token"))
 	o.returns = NewSigner(Subkey(c.Secret, "return code"))
+	o.codes = NewSigner(Subkey(c.Secret, "join code"))
 	return o
 }
 

@@ -15,7 +15,7 @@ import (
 // DefaultSettings are the settings of an event about which nothing was said.
 func DefaultSettings() Settings {
 	return Settings{
-		TimeZone: "UTC", Currency: "EUR", Order: "fifo", Line: "auto",
+		TimeZone: "UTC", Currency: "EUR", Order: "fifo", Line: "auto", Access: "open",
 		Rules: Rules{
 			AdmitPerSecond: 50, MaxActive: 500, TurnSeconds: 300, PickupSeconds: 60, ReturnSeconds: 600,
 			HoldSeconds: 300, PaySeconds: 240, PayMarginSeconds: 60, MaxSeatsPerOrder: 4, MaxWaiting: 2_000_000,
@@ -50,6 +50,9 @@ func (s *Settings) check(providers map[string]Provider, challenges []string) err
 	add(s.Order == "draw" && s.Line == "off", "A draw needs a line: line must be \"auto\" or \"always\".")
 	add(s.Line != "auto" && s.Line != "always" && s.Line != "off", "line must be \"auto\", \"always\" or \"off\".")
 	add(s.OpensAt != nil && s.ClosesAt != nil && !s.OpensAt.Before(*s.ClosesAt), "closesAt must be after opensAt.")
+	add(s.PresaleAt != nil && (s.OpensAt == nil || !s.PresaleAt.Before(*s.OpensAt)), "presaleAt must be before opensAt.")
+	add(s.PresaleAt != nil && s.Order == "draw", "A draw has no presale: it draws everybody's number at the opening.")
+	add(s.Access != "" && s.Access != "open" && s.Access != AccessCode, "access must be \"open\" or \"code\".")
 	for _, c := range slices.Sorted(maps.Keys(s.Prices)) {
 		t := checkText("a category in prices", c, 1, 100)
 		add(t != "", "%s", t)
@@ -160,16 +163,20 @@ func (o *Office) ChangeEvent(actor, id string, edit func(*Settings) error) (*Eve
 		if before.opened(now) && !e.opened(now) && line.Next > 1 {
 			return ErrPromise.say("The sale has opened and people have places. Pause it instead of opening it later.")
 		}
+		if before.Presale(now) && !e.Presale(now) && !e.opened(now) && line.Next > 1 {
+			return ErrPromise.say("The presale has begun and people have places. Pause it instead of moving it.")
+		}
 		e.Slowed = slowedBy(before.Rules, e.Rules, tx.Now(), e.Slowed)
 		return cmp.Or(e.check(o.providers, o.challenges), drawOf(e, before.Order, line))
-	})
+	}, nil)
 }
 
 // opened tells whether the opening has passed at now.
 func (s *Settings) opened(now time.Time) bool { return s.OpensAt == nil || !now.Before(*s.OpensAt) }
 
-// change runs one change of an event by staff in one transaction.
-func (o *Office) change(actor, id, act string, fn func(Tx, *Event) error) (*Event, error) {
+// change runs one change of an event by staff in one transaction. The audit gets
+// what detail says of it afterwards, or its message.
+func (o *Office) change(actor, id, act string, fn func(Tx, *Event) error, detail func(*Event) string) (*Event, error) {
 	var e *Event
 	err := o.store.Update(func(tx Tx) error {
 		old, ok := tx.Event(id)
@@ -183,7 +190,11 @@ func (o *Office) change(actor, id, act string, fn func(Tx, *Event) error) (*Even
 		}
 		c.Sellable = sellable(tx, &c, tx.Plan(id))
 		tx.PutEvent(&c)
-		o.audit(tx, actor, id, act, told(act, old, &c))
+		said := told(act, old, &c)
+		if detail != nil {
+			said = detail(&c)
+		}
+		o.audit(tx, actor, id, act, said)
 		e = &c
 		return nil
 	})
@@ -213,10 +224,13 @@ func (o *Office) OpenEvent(actor, id string) (*Event, error) {
 		}
 		if e.OpensAt == nil || now.Before(*e.OpensAt) {
 			e.OpensAt = &now
+			if e.PresaleAt != nil && !e.PresaleAt.Before(now) {
+				e.PresaleAt = nil
+			}
 		}
 		e.Paused, e.Closed = false, false
 		return nil
-	})
+	}, nil)
 }
 
 // PauseEvent stops the letting-in. The line, turns and holds stay.
@@ -247,7 +261,7 @@ func (o *Office) speak(actor, id, act, message string, fn func(*Event)) (*Event,
 		e.Message = message
 		fn(e)
 		return nil
-	})
+	}, nil)
 }
 
 // RemoveEvent forgets an event that nobody waits for and that never had an order

@@ -40,7 +40,7 @@ func (v *simVisitor) sleep() {
 		if err := v.evening.ask(redeem); err == nil {
 			observe("a return code was used twice")
 		}
-	case asked > 1 && errors.Is(err, sale.ErrCodeUsed):
+	case asked > 1 && errors.Is(err, sale.ErrLinkUsed):
 	default: // the place is over
 		err2 := v.evening.ask(func(o *sale.Office) error {
 			_, err := o.ReturnCode(v.key.event, v.key.visitor, code.QueueID)

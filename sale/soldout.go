@@ -43,7 +43,7 @@ func (o *Office) SetSoldOut(actor, id, override string, message *string) (*Event
 			e.Message = *message
 		}
 		return nil
-	})
+	}, nil)
 }
 
 // told is what the audit says of a change of an event.

@@ -77,7 +77,7 @@ func (o *Office) RevokeReturn(event string, visitor, queueID uuid.UUID) error {
 // Redeem uses a code up and tells whose place it is: of all who come with the
 // same one, one is let in. A visitor's own code stays good when he shows it
 // himself. event, unless "", must be the place's. Whatever is no code of a place
-// here is [ErrNoSuchCode]; one that was good is [ErrCodeUsed].
+// here is [ErrNoSuchCode]; one that was good is [ErrLinkUsed].
 func (o *Office) Redeem(event, code string, by uuid.UUID) (found Returned, err error) {
 	claim, ok := readReturn(code)
 	if !ok {
@@ -140,9 +140,9 @@ func (o *Office) opened(r Reader, c returnClaim) (*Event, Place, error) {
 		p = place(r, e, p)
 		switch {
 		case !p.Turn.State.Live():
-			return nil, p, ErrCodeUsed.say("The place that this code was made for is over. Join the line again.")
+			return nil, p, ErrLinkUsed.say("The place that this code was made for is over. Join the line again.")
 		case p.Links != c.generation:
-			return nil, p, ErrCodeUsed
+			return nil, p, ErrLinkUsed
 		}
 		return e, p, nil
 	}

@@ -52,7 +52,7 @@ func TestReturnCodeOpensThePlaceOnce(t *testing.T) {
 				h.Error("a code that nobody used changes")
 			}
 			h.opens(old, v)
-			h.shut(old, sale.ErrCodeUsed)
+			h.shut(old, sale.ErrLinkUsed)
 			if after := v.poll(); after.Number != before.Number || after.QueueID != before.QueueID || after.Status != before.Status || after.Rank != before.Rank || after.Token != before.Token {
 				h.Errorf("after the use of a code the place is %+v, was %+v", after, before)
 			}
@@ -81,20 +81,20 @@ func TestReturnCodeOutlivesRestartsAndTheCall(t *testing.T) {
 		h.opens(used, v)
 		code := v.code()
 		h.restart()
-		h.shut(used, sale.ErrCodeUsed)
+		h.shut(used, sale.ErrLinkUsed)
 		if v.code() != code {
 			h.Error("a restart changes the code")
 		}
 		h.ok(first.leave())
 		h.at(2 * sec)
 		h.tick() // v is called
-		h.shut(used, sale.ErrCodeUsed)
+		h.shut(used, sale.ErrLinkUsed)
 		h.restart()
-		h.shut(used, sale.ErrCodeUsed)
+		h.shut(used, sale.ErrLinkUsed)
 		h.opens(code, v)
 		last := v.code()
 		h.restart()
-		h.shut(code, sale.ErrCodeUsed)
+		h.shut(code, sale.ErrLinkUsed)
 		h.at(62*sec - ms)
 		v.is(sale.Ready)
 		h.opens(last, v)
@@ -118,12 +118,12 @@ func TestReturnCodeOpensAPlaceThatWasSetAside(t *testing.T) {
 		if p := v.join(); p.QueueID != v.name || p.Number != 2 {
 			h.Errorf("back from aside the place is %+v", p)
 		}
-		h.shut(code, sale.ErrCodeUsed)
+		h.shut(code, sale.ErrLinkUsed)
 		last := v.code()
 		h.at(100 * sec)
 		h.tick()
 		h.at(1000 * sec) // aside again, for too long
-		h.shut(last, sale.ErrCodeUsed)
+		h.shut(last, sale.ErrLinkUsed)
 		_, err := h.ReturnCode(gala, v.id, uuid.Nil)
 		h.refused(err, sale.ErrNotEntered)
 	})
@@ -142,9 +142,9 @@ func TestReturnCodeOfTheLobbyOpensTheDrawnPlace(t *testing.T) {
 		h.tick()
 		h.wantDrawn(crowd, nil)
 		for i, v := range crowd {
-			h.shut(used[i], sale.ErrCodeUsed)
+			h.shut(used[i], sale.ErrLinkUsed)
 			h.opens(codes[i], v)
-			h.shut(codes[i], sale.ErrCodeUsed)
+			h.shut(codes[i], sale.ErrLinkUsed)
 			codes[i] = v.code()
 		}
 		h.restart()
@@ -167,10 +167,10 @@ func TestReturnCodeThatWasTakenBackOpensNothing(t *testing.T) {
 		h.refused(h.RevokeReturn(gala, other.id, v.name), sale.ErrNotEntered)
 		h.refused(h.RevokeReturn("nowhere", v.id, v.name), sale.ErrNoSuchEvent)
 		h.ok(h.RevokeReturn(gala, v.id, v.name))
-		h.shut(code, sale.ErrCodeUsed)
+		h.shut(code, sale.ErrLinkUsed)
 		h.ok(h.RevokeReturn(gala, v.id, v.name))
 		h.restart()
-		h.shut(code, sale.ErrCodeUsed)
+		h.shut(code, sale.ErrLinkUsed)
 		if c, err := h.ReturnCode(gala, v.id, v.name); err != nil || c.Spent != 2 || c.QueueID != v.name {
 			h.Errorf("after two were taken back the code is %+v, %v", c, err)
 		}
@@ -188,7 +188,7 @@ func TestReturnCodeEndsWithThePlace(t *testing.T) {
 		v.join()
 		code := v.code()
 		h.ok(v.leave())
-		h.shut(code, sale.ErrCodeUsed)
+		h.shut(code, sale.ErrLinkUsed)
 		_, err := h.ReturnCode(gala, v.id, v.name)
 		h.refused(err, sale.ErrNotEntered)
 		v.join() // another place of the same visitor
@@ -233,7 +233,7 @@ func TestOwnReturnCodeIsNotUsedUp(t *testing.T) {
 		}
 		h.opens(code, v)
 		_, err := h.Redeem(gala, code, v.id)
-		h.refused(err, sale.ErrCodeUsed)
+		h.refused(err, sale.ErrLinkUsed)
 	})
 }
 
@@ -256,7 +256,7 @@ func TestOfManyWithTheSameReturnCodeOneIsLetIn(t *testing.T) {
 				let++
 				continue
 			}
-			h.refused(err, sale.ErrCodeUsed)
+			h.refused(err, sale.ErrLinkUsed)
 			if got[i] != (sale.Returned{}) {
 				h.Errorf("who is refused learns of %+v", got[i])
 			}

@@ -39,6 +39,11 @@ type Reader interface {
 	// Frontier is the smallest number of a class that has never been called nor
 	// left: everybody of it with a smaller one had his turn, as committed.
 	Frontier(event string, class Class) uint64
+	// Uses counts the joins that used a code.
+	Uses(event string, c Code) int
+	// Used counts, of a batch, the codes that were used and the joins that used
+	// them, as committed.
+	Used(event string, batch uint32) (codes, people int)
 	// Recent counts the turns given within the last second.
 	Recent(event string) int
 	// Flow is what leaves the line. Read only.
@@ -125,6 +130,9 @@ type Tx interface {
 	Ended(event string) iter.Seq[Place]
 	// PutPlace writes a place; a new one must carry Line.Next as its number.
 	PutPlace(Place)
+	// UseCode notes that the join of this number used a code. It is remembered as
+	// long as the event.
+	UseCode(event string, c Code, number uint64)
 	// RemovePlace forgets a place that ended.
 	RemovePlace(Place)
 	PutOrder(*Order)

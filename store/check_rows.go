@@ -25,7 +25,7 @@ func readRows(p *pages, rows map[string][]byte, look *sale.Inspection) (unreadab
 		name []byte
 		read func(key, value []byte) error
 	}{
-		{bucketMeta, x.meta}, {bucketEvents, x.event}, {bucketPlans, x.plan}, {bucketCounts, x.counts}, {bucketDraws, x.draw}, {bucketPlaces, x.place},
+		{bucketMeta, x.meta}, {bucketEvents, x.event}, {bucketPlans, x.plan}, {bucketCounts, x.counts}, {bucketDraws, x.draw}, {bucketUses, x.use}, {bucketPlaces, x.place},
 		{bucketOrders, x.open}, {bucketClosed, x.closed}, {bucketReceipts, x.receipt}, {bucketKeys, x.key}, {bucketOutbox, x.message}, {bucketAudit, x.entry},
 		{bucketRules, x.rule}, {bucketSlots, x.slot}, {bucketEnded, x.ended},
 	}
@@ -133,6 +133,14 @@ func (x *rowReader) draw(key, value []byte) error {
 	n := x.drawn[ordinal]
 	err := n.readDraw(key, value, func(number int, e sale.Drawn) { x.look.Drawn(ordinal, number, e) })
 	x.drawn[ordinal] = n
+	return err
+}
+
+func (x *rowReader) use(key, value []byte) error {
+	ordinal, number, c, err := decodeUse(key, value)
+	if err == nil {
+		x.look.Use(ordinal, number, c)
+	}
 	return err
 }
 

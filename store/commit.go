@@ -53,7 +53,7 @@ func (t *tx) writeRows(b *bolt.Tx) error {
 		}
 	}
 	for _, r := range []*rows{
-		t.eventRows(), t.planRows(), t.countRows(), t.placeRows(), t.drawRows(), t.receiptRows(), t.messageRows(), t.entryRows(), t.keyRows(), t.ruleRows(), t.slotRows(),
+		t.eventRows(), t.planRows(), t.countRows(), t.placeRows(), t.drawRows(), t.useRows(), t.receiptRows(), t.messageRows(), t.entryRows(), t.keyRows(), t.ruleRows(), t.slotRows(),
 	} {
 		if err := r.write(b); err != nil {
 			return err
@@ -250,7 +250,7 @@ func (t *tx) settleRows(b *bolt.Tx) error {
 // bbolt cursor skips keys.
 func dropEvent(b *bolt.Tx, e *sale.Event) error {
 	prefix := key32(e.Ordinal)
-	for _, name := range [][]byte{bucketEvents, bucketPlans, bucketCounts, bucketPlaces, bucketDraws} {
+	for _, name := range [][]byte{bucketEvents, bucketPlans, bucketCounts, bucketPlaces, bucketDraws, bucketUses} {
 		bucket := b.Bucket(name)
 		var keys [][]byte
 		c := bucket.Cursor()
@@ -304,6 +304,7 @@ func (t *tx) applyTo(m *memory, touched map[string]struct{}) {
 		}
 	}
 	t.applyPlaces(m, touched)
+	t.applyUses(m)
 	for _, d := range t.drawings.batch {
 		if em, ok := m.events[d.event]; ok {
 			em.line, em.entries = d.line, d.entries

@@ -160,7 +160,7 @@ func (m *memory) loadPlaces(tx *bolt.Tx) error {
 		byOrdinal[em.event.Ordinal] = em
 	}
 	drawn, err := m.loadDraws(tx, byOrdinal)
-	if err != nil {
+	if err = cmp.Or(err, m.loadUses(tx, byOrdinal)); err != nil {
 		return err
 	}
 	return tx.Bucket(bucketPlaces).ForEach(func(k, v []byte) error {

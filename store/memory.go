@@ -69,9 +69,10 @@ type eventMemory struct {
 	shops   map[uuid.UUID]*sale.ShopClaim // of those of called that a shop had to do with
 	live    map[uuid.UUID]struct{}        // those of called that are READY, CLAIMED or ASIDE
 	ended   []endedPlace                  // oldest first; entries may be outdated
-	holders map[string]*sale.Order        // seat -> the order that claims it
-	window  queue.Window                  // turns given lately
-	flow    queue.Flow                    // what leaves the line
+	uses    uses
+	holders map[string]*sale.Order // seat -> the order that claims it
+	window  queue.Window           // turns given lately
+	flow    queue.Flow             // what leaves the line
 	tally   tally
 	given   int       // turns given since flow was told last
 	done    int       // turns ended since flow was told last
@@ -108,7 +109,7 @@ func newMemory() *memory {
 func newEventMemory(e *sale.Event) *eventMemory {
 	return &eventMemory{
 		event: e, line: queue.NewClasses(), called: calledPlaces{}, shops: map[uuid.UUID]*sale.ShopClaim{}, live: map[uuid.UUID]struct{}{},
-		links: map[uuid.UUID]uint8{}, holders: map[string]*sale.Order{}, tally: newTally(),
+		links: map[uuid.UUID]uint8{}, uses: uses{}, holders: map[string]*sale.Order{}, tally: newTally(),
 	}
 }
 

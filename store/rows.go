@@ -33,11 +33,12 @@ var (
 	bucketRules    = []byte("rules")    // key or pattern -> rule of its lanes
 	bucketSlots    = []byte("slots")    // sink, key -> the next start of a lane with a pace is not before
 	bucketEnded    = []byte("ended")    // seq -> task that is done or cancelled
+	bucketUses     = []byte("uses")     // ordinal, number of a join -> the code it used
 	bucketDraws    = []byte("draws")    // ordinal, piece -> who took part in a draw, by their numbers
 
 	buckets = [][]byte{
 		bucketMeta, bucketEvents, bucketPlans, bucketCounts, bucketPlaces, bucketOrders, bucketClosed,
-		bucketReceipts, bucketOutbox, bucketAudit, bucketKeys, bucketRules, bucketSlots, bucketEnded, bucketDraws,
+		bucketReceipts, bucketOutbox, bucketAudit, bucketKeys, bucketRules, bucketSlots, bucketEnded, bucketDraws, bucketUses,
 	}
 
 	keyFormat  = []byte("format")

@@ -45,6 +45,8 @@ type tx struct {
 	pastTasks list[uuid.UUID]
 	pastRows  list[uint64] // of ended tasks
 	drawings  list[drawing]
+	codes     shadow[codeKey, int] // joins of this batch that used it
+	used      list[use]
 	ran       int  // functions of this commit so far
 	alone     bool // no other function may follow
 	layers    []layer
@@ -62,12 +64,12 @@ func newTx(s *Store) *tx {
 		places: newShadow[placeKey, placeWrite](), tallies: newShadow[string, tally](), called: newShadow[string, int](),
 		orders: newShadow[uuid.UUID, *sale.Order](), holders: newShadow[seatKey, *sale.Order](),
 		receipts: newShadow[receiptKey, *sale.Receipt](), keys: newShadow[sale.KeyHash, *sale.Key](),
-		ordinals: newShadow[struct{}, uint32](), nextFact: newShadow[struct{}, uint64](), laneRules: newShadow[string, *outbox.Rule](), tasks: newShadow[uuid.UUID, outbox.Message](),
+		ordinals: newShadow[struct{}, uint32](), nextFact: newShadow[struct{}, uint64](), codes: newShadow[codeKey, int](), laneRules: newShadow[string, *outbox.Rule](), tasks: newShadow[uuid.UUID, outbox.Message](),
 	}
 	t.lastID, t.counter = partsOf(s.mem.next.newest)
 	t.layers = []layer{
 		&t.events, &t.plans, &t.places, &t.tallies, &t.called, &t.orders, &t.holders, &t.receipts, &t.keys,
-		&t.ordinals, &t.nextFact, &t.removed, &t.messages, &t.entries, &t.settled, &t.forgotten, &t.laneRules, &t.tasks, &t.slots, &t.pastSlots, &t.pastTasks, &t.pastRows, &t.drawings,
+		&t.ordinals, &t.nextFact, &t.removed, &t.messages, &t.entries, &t.settled, &t.forgotten, &t.laneRules, &t.tasks, &t.slots, &t.pastSlots, &t.pastTasks, &t.pastRows, &t.drawings, &t.codes, &t.used,
 	}
 	return t
 }

@@ -1,11 +1,16 @@
 package store
 
 import (
+	"bytes"
+	"cmp"
 	"encoding/binary"
+	"encoding/json"
 	"errors"
 	"fmt"
 
 	bolt "go.etcd.io/bbolt"
+
+	"foyer/sale"
 )
 
 // upgrades bring a file from the format that is their index to the next, each
@@ -20,19 +25,36 @@ var upgrades = []func(*bolt.Tx) error{
 		return err
 	},
 	2: func(*bolt.Tx) error { return nil }, // messages may say since when their patience counts
-	3: func(tx *bolt.Tx) error { // draws; and a turn may tell what a shop did with it
+	3: func(tx *bolt.Tx) error { // draws; codes and members; and a turn may tell what a shop did with it
 		_, err := tx.CreateBucket(bucketDraws)
-		return err
+		_, e := tx.CreateBucket(bucketUses)
+		return errors.Join(err, e, shareTurns(tx))
 	},
+}
+
+// shareTurns gives the events the share of members that new ones have.
+func shareTurns(tx *bolt.Tx) error {
+	share := sale.DefaultSettings().Rules.MemberShare
+	r := &rows{bucket: bucketEvents}
+	err := tx.Bucket(bucketEvents).ForEach(func(k, v []byte) error {
+		e := &sale.Event{}
+		if err := json.Unmarshal(v, e); err != nil {
+			return fmt.Errorf("event: %w: %v", errDamaged, err)
+		}
+		e.Rules.MemberShare = share
+		r.put(bytes.Clone(k), encodeJSON(e))
+		return nil
+	})
+	return cmp.Or(err, r.write(tx))
 }
 
 // bucketsOf gives the buckets that a file of a format must have.
 func bucketsOf(version uint64) [][]byte {
 	switch {
 	case version < 2:
-		return buckets[:len(buckets)-4]
+		return buckets[:len(buckets)-5]
 	case version < 4:
-		return buckets[:len(buckets)-1]
+		return buckets[:len(buckets)-2]
 	}
 	return buckets
 }

@@ -29,7 +29,7 @@ func TestPowerCutInAnUpgradeLeavesTheOldFormatOrTheNew(t *testing.T) {
 		fmt.Println("it is back")
 		return
 	}
-	added := map[string]uint64{"rules": 2, "slots": 2, "ended": 2, "draws": 4} // part -> the format that brought it
+	added := map[string]uint64{"rules": 2, "slots": 2, "ended": 2, "draws": 4, "uses": 4} // part -> the format that brought it
 	path := filled(t, t.TempDir())
 	edit(t, path, func(tx *bolt.Tx) error {
 		for name := range added {

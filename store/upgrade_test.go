@@ -19,7 +19,7 @@ func older(t testing.TB) (path string, f busyFile) {
 	t.Helper()
 	path, f = busy(t)
 	amend(t, path, func(tx *bolt.Tx) error {
-		return errors.Join(tx.DeleteBucket(bucketRules), tx.DeleteBucket(bucketSlots), tx.DeleteBucket(bucketEnded), tx.DeleteBucket(bucketDraws),
+		return errors.Join(tx.DeleteBucket(bucketRules), tx.DeleteBucket(bucketSlots), tx.DeleteBucket(bucketEnded), tx.DeleteBucket(bucketDraws), tx.DeleteBucket(bucketUses),
 			tx.Bucket(bucketMeta).Put(keyFormat, binary.BigEndian.AppendUint64(nil, 1)))
 	})
 	return path, f

@@ -104,7 +104,7 @@ var kinds = map[string]kind{
 	"event_closed":     {http.StatusForbidden, "Event closed"},
 	"sold_out":         {http.StatusGone, "Sold out"},
 	"hold_expired":     {http.StatusGone, "Hold expired"},
-	"code_used":        {http.StatusGone, "Code used"},
+	"link_used":        {http.StatusGone, "Return code used"},
 	"seats_taken":      {http.StatusConflict, "Seats taken"},
 	"not_enough_seats": {http.StatusConflict, "Not enough seats"},
 	"turn_in_use":      {http.StatusConflict, "Turn in use"},

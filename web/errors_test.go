@@ -56,7 +56,7 @@ func TestEveryRowOfTheErrorTableIsReached(t *testing.T) {
 	here := h.do("GET", queue, "", "X-Visitor", visitor).text("queueId")
 	link := h.do("POST", queue+"/"+here+"/link", "", "X-Visitor", visitor).want(201).text("code")
 	h.do("DELETE", queue+"/"+here+"/link", "", "X-Visitor", visitor).want(204)
-	check(h.do("POST", "/api/v1/visitors/return", `{"code":"`+link+`"}`), "code_used")
+	check(h.do("POST", "/api/v1/visitors/return", `{"code":"`+link+`"}`), "link_used")
 	check(h.staff("POST", "/api/v1/admin/outbox/none/retry", ""), "no_such_message")
 
 	// a shop behind Foyer

@@ -48,7 +48,7 @@ func TestB06PlaceTravelsToAnotherBrowser(t *testing.T) {
 	if set := a.Header.Get("Set-Cookie"); !strings.HasPrefix(set, "foyer_visitor="+old+"; Path=/;") || !strings.Contains(set, "HttpOnly") || a.Header.Get("Cache-Control") != "no-store" {
 		t.Errorf("got the cookie %q, Cache-Control %q", set, a.Header.Get("Cache-Control"))
 	}
-	h.do("POST", returning, `{"code":"`+code+`"}`).refused(410, "code_used")
+	h.do("POST", returning, `{"code":"`+code+`"}`).refused(410, "link_used")
 	for _, who := range []string{old, a.text("credential")} {
 		if p := h.do("GET", "/api/v1/events/gala/queue", "", "X-Visitor", who).want(200); p.field("number") != 2.0 {
 			t.Errorf("the place is %s", p.Body)
@@ -77,7 +77,7 @@ func TestReturnLinksAreTheOwnersAlone(t *testing.T) {
 	h.do("POST", returning, `{"code":"`+code+`"}`, "Sec-Fetch-Site", "cross-site").refused(403, "cross_site")
 	h.do("DELETE", place+"/link", "", "X-Visitor", mine).want(204)
 	h.do("DELETE", place+"/link", "", "X-Visitor", mine).want(204)
-	h.do("POST", returning, `{"code":"`+code+`"}`).refused(410, "code_used")
+	h.do("POST", returning, `{"code":"`+code+`"}`).refused(410, "link_used")
 	for body, status := range map[string]int{``: 400, `{`: 400, `{"code":1}`: 422, `{}`: 404, `{"code":"` + strings.Repeat("A", 60_000) + `"}`: 404, `{"code":"","x":1}`: 400} {
 		if a := h.do("POST", returning, body); a.Status != status || a.Header.Get("Set-Cookie") != "" {
 			t.Errorf("%.20s: got %d and the cookie %q, want %d", body, a.Status, a.Header.Get("Set-Cookie"), status)
@@ -127,7 +127,7 @@ func TestReturnCodeWorksAfterARestart(t *testing.T) {
 		t.Fatal(err)
 	}
 	h.open()
-	h.do("POST", returning, `{"code":"`+used+`"}`).refused(410, "code_used")
+	h.do("POST", returning, `{"code":"`+used+`"}`).refused(410, "link_used")
 	if a := h.do("POST", returning, `{"code":"`+code+`"}`).want(200); a.text("credential") != old {
 		t.Errorf("got %s", a.Body)
 	}

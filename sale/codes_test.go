@@ -1,0 +1,521 @@
+package sale_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"foyer/sale"
+)
+
+// codes makes a batch of the gala.
+func (h *house) codes(n int, class sale.Class, uses int) (uint32, []string) {
+	h.Helper()
+	b, codes, err := h.CreateCodes("staff", gala, sale.CodeBatch{Name: "Friends", Count: n, Class: class, Uses: uses})
+	h.ok(err)
+	if len(codes) != n {
+		h.Fatalf("%d codes, want %d", len(codes), n)
+	}
+	return b.Number, codes
+}
+
+// joinWith joins with a code that must be good.
+func (v *visitor) joinWith(code string) sale.PlaceView {
+	v.h.Helper()
+	p, _, err := v.h.JoinWith(v.event, v.id, code)
+	v.h.ok(err)
+	return v.saw(p)
+}
+
+// members is n visitors who joined with codes, one after the other.
+func (h *house) members(codes ...string) (all []*visitor) {
+	h.Helper()
+	for _, code := range codes {
+		v := h.visitor()
+		v.joinWith(code)
+		all = append(all, v)
+	}
+	return all
+}
+
+// called lets the tick give a turn at a time, ended at once, and tells the classes
+// in their order: M and P. Each must be of whom it was said, by rank 0, to be next.
+func (h *house) called(n int, members, public []*visitor) string {
+	h.Helper()
+	out := ""
+	for range n {
+		h.tick()
+		for class, of := range map[string]*[]*visitor{"M": &members, "P": &public} {
+			if len(*of) > 0 {
+				if v := (*of)[0]; v.poll().Status == sale.Ready {
+					out += class
+					h.ok(v.leave())
+					*of = (*of)[1:]
+				}
+			}
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+	return out
+}
+
+func TestOfTenTurnsSevenGoToMembersAndThreeToThePublic(t *testing.T) {
+	play(t, oneSlot, func(h *house) {
+		_, codes := h.codes(80, sale.Member, 1)
+		first := h.buyer()
+		public := h.crowd(40)
+		members := h.members(codes...)
+		for k, v := range public {
+			if got, want := v.poll().Rank, len(strings.TrimRight(turnsUntil(k+1, 'P'), "P")); k < 30 && got < want {
+				h.Errorf("the public's %d. has rank %d, want at least %d", k+1, got, want)
+			}
+		}
+		h.ok(first.leave())
+		order := h.called(50, members, public)
+		h.restart() // the cycle goes on where it stood
+		order += h.called(50, members[strings.Count(order, "M"):], public[strings.Count(order, "P"):])
+		for i := 0; i+10 <= len(order); i++ {
+			if n := strings.Count(order[i:i+10], "M"); n != 7 {
+				h.Fatalf("of the ten turns after %d, %d go to members: %s", i, n, order)
+			}
+		}
+		if len(order) != 100 {
+			h.Errorf("%d turns were given: %s", len(order), order)
+		}
+	})
+}
+
+// turnsUntil steps through the turns at 7 of 10 until so many went to a class.
+func turnsUntil(k int, class rune) (order string) {
+	for owed := 0; k > 0; {
+		next := 'P'
+		if owed += 7; owed >= 10 {
+			owed, next = owed-10, 'M'
+		}
+		if order += string(next); next == class {
+			k--
+		}
+	}
+	return order
+}
+
+func TestRankIsHowManyAreCalledBefore(t *testing.T) {
+	for _, share := range []int{0, 1, 5, 7, 10} {
+		play(t, func(s *sale.Settings) { oneSlot(s); s.Rules.MemberShare = share }, func(h *house) {
+			_, codes := h.codes(9, sale.Member, 1)
+			first := h.buyer()
+			var all []*visitor
+			for i := range 9 {
+				all = append(all, h.crowd(1)...)
+				all = append(all, h.members(codes[i])...)
+			}
+			h.ok(all[3].leave())
+			h.ok(all[8].leave())
+			all = slices.Delete(slices.Delete(all, 8, 9), 3, 4)
+			rank := map[*visitor]int{}
+			for _, v := range all {
+				p := v.poll()
+				rank[v] = p.Rank
+				if p.Waiting != 16 {
+					h.Errorf("%d wait, want all 16", p.Waiting)
+				}
+			}
+			h.ok(first.leave())
+			for called := range all {
+				h.tick()
+				for _, v := range all {
+					if v.poll().Status == sale.Ready {
+						if rank[v] != called {
+							h.Errorf("share %d: who had rank %d is called after %d", share, rank[v], called)
+						}
+						h.ok(v.leave())
+					}
+				}
+				time.Sleep(100 * time.Millisecond)
+			}
+			h.line(0, 0)
+		})
+	}
+}
+
+func TestTurnsThatAClassDoesNotNeedGoToTheOther(t *testing.T) {
+	play(t, oneSlot, func(h *house) {
+		_, codes := h.codes(2, sale.Member, 1)
+		first := h.buyer()
+		public := h.crowd(6)
+		members := h.members(codes...)
+		h.ok(first.leave())
+		if got := h.called(8, members, public); got != "PMMPPPPP" {
+			h.Errorf("called were %s", got)
+		}
+	})
+}
+
+func TestShareOfTenLetsThePublicInOnlyWhenNoMemberWaits(t *testing.T) {
+	play(t, func(s *sale.Settings) { oneSlot(s); s.Rules.MemberShare = 10 }, func(h *house) {
+		_, codes := h.codes(6, sale.Member, 1)
+		first := h.buyer()
+		public := h.crowd(3)
+		members := h.members(codes...)
+		h.ok(first.leave())
+		if got := h.called(9, members, public); got != "MMMMMMPPP" {
+			h.Errorf("called were %s", got)
+		}
+	})
+}
+
+func TestJoinOfMemberTellsHisRankWithinItsCommit(t *testing.T) {
+	play(t, oneSlot, func(h *house) {
+		_, codes := h.codes(3, sale.Member, 1)
+		h.buyer()
+		h.crowd(3)
+		told := make([]sale.PlaceView, 3)
+		h.together(
+			func() { told[0] = h.visitor().joinWith(codes[0]) }, // P M M P M P: after the first of the public
+			func() { told[1] = h.visitor().join() },
+			func() { told[2] = h.visitor().joinWith(codes[1]) },
+		)
+		if told[0].Rank != 1 || told[1].Rank != 4 || told[2].Rank != 2 {
+			h.Errorf("ranks %d, %d and %d, want 1, 4 and 2", told[0].Rank, told[1].Rank, told[2].Rank)
+		}
+	})
+}
+
+func presale(s *sale.Settings) {
+	oneSlot(s)
+	from, open := time.Now().Add(time.Minute), time.Now().Add(2*time.Minute)
+	s.PresaleAt, s.OpensAt, s.Rules.TurnSeconds = &from, &open, 30
+}
+
+func TestInThePresaleMembersAreCalledAndThePublicStaysInTheLobby(t *testing.T) {
+	play(t, presale, func(h *house) {
+		_, codes := h.codes(4, sale.Member, 1)
+		public := h.crowd(2)
+		members := h.members(codes[:2]...)
+		for _, v := range append(slices.Clone(public), members...) {
+			v.is(sale.Lobby)
+		}
+		h.at(60*sec - ms)
+		h.tick()
+		h.line(4, 0)
+		if h.status().Presale {
+			h.Error("the presale has begun too early")
+		}
+		h.at(60 * sec)
+		if p := members[1].poll(); p.Status != sale.Waiting || p.Rank != 1 {
+			h.Errorf("the second member sees %+v", p)
+		}
+		if s := h.status(); !s.Presale || s.Phase != sale.PhaseLobby {
+			h.Errorf("the status is %+v", s)
+		}
+		h.tick()
+		members[0].is(sale.Ready)
+		public[0].is(sale.Lobby)
+		members[0].hold("A-1")
+		h.ok(members[0].leave())
+		h.restart()
+		h.tick()
+		members[1].is(sale.Ready)
+		h.ok(members[1].leave())
+		if p := h.visitor().joinWith(codes[2]); p.Status != sale.Ready { // nobody waits who could be called
+			h.Errorf("a member who comes alone is %s", p.Status)
+		}
+		h.at(119 * sec)
+		h.tick()
+		public[0].is(sale.Lobby)
+		h.at(120 * sec)
+		public[0].is(sale.Waiting)
+		h.tick()
+		public[0].is(sale.Ready)
+		if h.status().Presale {
+			h.Error("the presale goes on after the opening")
+		}
+	})
+}
+
+func TestPausedPresaleCallsNobody(t *testing.T) {
+	play(t, presale, func(h *house) {
+		_, codes := h.codes(1, sale.Member, 1)
+		_, err := h.PauseEvent("staff", gala, "")
+		h.ok(err)
+		h.at(60 * sec)
+		m := h.visitor()
+		if p := m.joinWith(codes[0]); p.Status != sale.Waiting {
+			h.Errorf("the member is %s", p.Status)
+		}
+		h.tick()
+		m.is(sale.Waiting)
+		_, err = h.ChangeEvent("staff", gala, func(s *sale.Settings) error { s.PresaleAt = nil; return nil })
+		h.refused(err, sale.ErrPromise)
+		_, err = h.OpenEvent("staff", gala)
+		h.ok(err)
+		h.tick()
+		m.is(sale.Ready)
+	})
+}
+
+func TestPresaleMustBeBeforeTheOpeningAndNotOfADraw(t *testing.T) {
+	play(t, nil, func(h *house) {
+		for _, change := range []func(s *sale.Settings){
+			func(s *sale.Settings) { s.OpensAt = nil },
+			func(s *sale.Settings) { s.PresaleAt = s.OpensAt },
+			func(s *sale.Settings) { s.Order = "draw" },
+			func(s *sale.Settings) { s.Access = "closed" },
+			func(s *sale.Settings) { s.Rules.MemberShare = 11 },
+			func(s *sale.Settings) { s.Rules.MemberShare = -1 },
+		} {
+			s := sale.DefaultSettings()
+			s.ID, s.Name = "other", "Other"
+			presale(&s)
+			change(&s)
+			_, err := h.CreateEvent("staff", s)
+			h.refused(err, sale.ErrBadEvent)
+		}
+	})
+}
+
+func TestOpeningBeforeThePresaleEndsIt(t *testing.T) {
+	play(t, presale, func(h *house) {
+		_, err := h.OpenEvent("staff", gala)
+		h.ok(err)
+		_, err = h.Announce("staff", gala, "welcome")
+		h.ok(err)
+		_, err = h.ChangeEvent("staff", gala, func(s *sale.Settings) error { s.Name = "Another"; return nil })
+		h.ok(err)
+	})
+}
+
+func TestByInvitationNobodyJoinsWithoutACode(t *testing.T) {
+	play(t, func(s *sale.Settings) { s.Access, s.Line = "code", "off" }, func(h *house) {
+		_, codes := h.codes(2, sale.Public, 1)
+		ann := h.visitor()
+		_, _, err := h.Join(gala, ann.id)
+		h.refused(err, sale.ErrCodeRequired)
+		_, _, err = h.JoinWith(gala, ann.id, " - ")
+		h.refused(err, sale.ErrBadCode)
+		h.line(0, 0)
+		if pass, err := h.Admits(gala, ann.id, ""); err != nil || pass.In {
+			h.Errorf("without a code somebody is let into the shop: %+v, %v", pass, err)
+		}
+		ann.joinWith(codes[0])
+		if pass, err := h.Admits(gala, ann.id, ""); err != nil || !pass.In {
+			h.Errorf("with a code nobody is let into the shop: %+v, %v", pass, err)
+		}
+	})
+}
+
+func TestCodeIsReadAsPeopleTypeIt(t *testing.T) {
+	play(t, nil, func(h *house) {
+		_, codes := h.codes(3, sale.Member, 5)
+		h.event("other", nil)
+		if len(codes[0]) != 19 || codes[0] == codes[1] {
+			h.Fatalf("codes are %q", codes)
+		}
+		typed := strings.NewReplacer("0", "o", "1", "l").Replace(strings.ToLower(codes[0]))
+		for _, text := range []string{codes[0], typed, strings.ReplaceAll(typed, "-", ""), "  " + strings.ReplaceAll(codes[0], "-", " – ") + "\n", strings.ReplaceAll(codes[0], "1", "I")} {
+			if text = strings.TrimSuffix(text, "\n"); h.visitor().joinWith(text).Number == 0 {
+				h.Errorf("%q is not taken", text)
+			}
+		}
+		for _, text := range []string{
+			codes[0][:18], codes[0] + "0", "0000-0000-0000-0000", "U" + codes[0][1:], "\xff", strings.Repeat("0", 1<<10), "ſ" + codes[0][1:], codes[0][:15] + codes[1][15:],
+		} {
+			_, _, err := h.JoinWith(gala, uuid.New(), text)
+			h.refused(err, sale.ErrBadCode)
+		}
+		_, _, err := h.JoinWith("other", uuid.New(), codes[1])
+		h.refused(err, sale.ErrBadCode)
+		_, _, err = h.JoinWith("none", uuid.New(), codes[1])
+		h.refused(err, sale.ErrNoSuchEvent)
+		h.restart()
+		h.visitor().joinWith(codes[1])
+	})
+}
+
+func TestOfManyWhoUseACodeAtOnceExactlyOneGetsIn(t *testing.T) {
+	play(t, oneSlot, func(h *house) {
+		batch, codes := h.codes(2, sale.Member, 1)
+		var in, used int
+		var mu sync.Mutex
+		var fns []func()
+		for range 50 {
+			fns = append(fns, func() {
+				_, _, err := h.JoinWith(gala, uuid.New(), codes[1])
+				mu.Lock()
+				defer mu.Unlock()
+				if err == nil {
+					in++
+				} else {
+					h.refused(err, sale.ErrCodeUsed)
+					used++
+				}
+			})
+		}
+		h.together(fns...)
+		if in != 1 || used != 49 {
+			h.Errorf("%d got in and %d were told that the code was used", in, used)
+		}
+		for range 2 {
+			list, err := h.Codes(gala)
+			h.ok(err)
+			if len(list) != 1 || list[0].Number != batch || list[0].Used != 1 || list[0].People != 1 {
+				h.Errorf("the batches are %+v", list)
+			}
+			_, _, err = h.JoinWith(gala, uuid.New(), codes[1])
+			h.refused(err, sale.ErrCodeUsed)
+			h.restart()
+		}
+	})
+}
+
+func TestCodeIsUsedByWhoGetsAPlaceAndByNobodyElse(t *testing.T) {
+	play(t, func(s *sale.Settings) { oneSlot(s); s.Rules.MaxWaiting = 2 }, func(h *house) {
+		_, codes := h.codes(3, sale.Member, 2)
+		people := func(want int) {
+			h.Helper()
+			if list, err := h.Codes(gala); err != nil || list[0].People != want {
+				h.Errorf("%+v, %v: want %d people", list, err, want)
+			}
+		}
+		first := h.buyer()
+		all := h.members(codes[0])
+		people(1)
+		all[0].joinWith(codes[1]) // has a place, so it is not looked at
+		all[0].joinWith("nonsense")
+		people(1)
+		h.crowd(1)
+		_, _, err := h.JoinWith(gala, uuid.New(), codes[0])
+		h.refused(err, sale.ErrLineFull)
+		people(1)
+		h.ok(all[0].leave()) // does not give it back
+		people(1)
+		all[0].joinWith(codes[0])
+		people(2)
+		_, _, err = h.JoinWith(gala, uuid.New(), codes[0])
+		h.refused(err, sale.ErrLineFull)
+		h.ok(first.leave())
+		h.tick()
+		h.at(61 * sec) // who was called is set aside and comes back without a use
+		h.tick()
+		for range 20 {
+			h.tick()
+			time.Sleep(time.Minute)
+		}
+		people(2) // also when the places are forgotten
+		_, _, err = h.JoinWith(gala, uuid.New(), codes[0])
+		h.refused(err, sale.ErrCodeUsed)
+	})
+}
+
+func TestMemberWhoWasAwayComesBackToTheFrontOfHisLineWithoutAnotherUse(t *testing.T) {
+	play(t, oneSlot, func(h *house) {
+		_, codes := h.codes(3, sale.Member, 1)
+		first := h.buyer()
+		public := h.crowd(3)
+		members := h.members(codes...)
+		h.ok(first.leave())
+		h.tick()
+		public[0].poll()
+		h.ok(public[0].leave())
+		h.tick()
+		h.at(61 * sec)
+		h.tick() // the first member is aside, the second called
+		if p := members[0].joinWith(codes[0]); p.Status != sale.Waiting || p.Number != 5 {
+			h.Errorf("he comes back as %+v", p)
+		}
+		h.ok(members[1].leave())
+		h.tick()
+		public[1].poll() // P M M P: his turn comes after that
+		h.ok(public[1].leave())
+		h.tick()
+		members[0].is(sale.Ready)
+		members[2].is(sale.Waiting)
+	})
+}
+
+func TestRevokedAndExpiredCodesAreWorthNothingAndTheirPlacesStay(t *testing.T) {
+	play(t, oneSlot, func(h *house) {
+		h.buyer()
+		batch, codes := h.codes(2, sale.Member, 1)
+		until := time.Now().Add(time.Minute)
+		_, short, err := h.CreateCodes("staff", gala, sale.CodeBatch{Count: 2, Uses: 1, ExpiresAt: &until})
+		h.ok(err)
+		in := h.members(codes[0], short[0])
+		h.ok(h.RevokeCodes("staff", gala, batch))
+		h.ok(h.RevokeCodes("staff", gala, batch))
+		_, _, err = h.JoinWith(gala, uuid.New(), codes[1])
+		h.refused(err, sale.ErrBadCode)
+		h.at(60 * sec)
+		_, _, err = h.JoinWith(gala, uuid.New(), short[1])
+		h.refused(err, sale.ErrBadCode)
+		for _, v := range in {
+			v.is(sale.Waiting)
+		}
+		h.refused(h.RevokeCodes("staff", gala, 3), sale.ErrNoSuchBatch)
+		h.refused(h.RevokeCodes("staff", gala, 0), sale.ErrNoSuchBatch)
+		h.restart()
+		_, _, err = h.JoinWith(gala, uuid.New(), codes[1])
+		h.refused(err, sale.ErrBadCode)
+		list, err := h.Audit(0, 4)
+		h.ok(err)
+		if list[0].Act != "codes.revoke" || list[2].Act != "codes.create" || strings.Contains(fmt.Sprint(list), codes[0]) || !strings.Contains(list[3].Detail, "2 codes (member), good for 1 each") {
+			h.Errorf("the audit says %+v", list)
+		}
+	})
+}
+
+func TestBatchOfCodesThatCannotBeIsRefused(t *testing.T) {
+	play(t, nil, func(h *house) {
+		past := time.Now()
+		for _, b := range []sale.CodeBatch{
+			{Count: 0, Uses: 1}, {Count: 10_001, Uses: 1}, {Count: 1, Uses: 0}, {Count: 1, Uses: 1001},
+			{Count: 1, Uses: 1, Name: strings.Repeat("x", 101)}, {Count: 1, Uses: 1, ExpiresAt: &past},
+		} {
+			_, _, err := h.CreateCodes("staff", gala, b)
+			h.refused(err, sale.ErrBadBatch)
+		}
+		_, _, err := h.CreateCodes("staff", "none", sale.CodeBatch{Count: 1, Uses: 1})
+		h.refused(err, sale.ErrNoSuchEvent)
+		_, codes := h.codes(10_000, sale.Public, 1000)
+		slices.Sort(codes)
+		if len(slices.Compact(codes)) != 10_000 {
+			h.Error("two codes are the same")
+		}
+	})
+}
+
+func TestDrawGivesMembersTheirNumbersInTheirOwnLine(t *testing.T) {
+	play(t, drawn, func(h *house) {
+		_, codes := h.codes(20, sale.Member, 1)
+		public, members := h.crowd(10), h.members(codes...)
+		if p := members[0].poll(); p.Status != sale.Lobby || p.WaitLow > p.WaitHigh {
+			h.Errorf("in the lobby a member sees %+v", p)
+		}
+		h.at(600 * sec)
+		h.tick()
+		byNumber := func(a, b *visitor) int { return int(a.poll().Number) - int(b.poll().Number) }
+		slices.SortFunc(public, byNumber)
+		slices.SortFunc(members, byNumber)
+		h.restart()
+		h.line(30, 0)
+		want := turnsUntil(8, 'P')
+		var m, p int
+		for rank, class := range want {
+			v := public[min(p, 9)]
+			if class == 'M' {
+				v = members[m]
+				m++
+			} else {
+				p++
+			}
+			if got := v.poll().Rank; got != rank {
+				h.Errorf("%c, drawn as %d, has rank %d, want %d", class, v.poll().Number, got, rank)
+			}
+		}
+	})
+}

@@ -33,7 +33,7 @@ func (i *Inspection) closeCodes(ie *inspectedEvent) {
 			i.Add("I5", "event %q: code %d of batch %d gave %d places, and may give %d", e.ID, c.Index, c.Batch, n, b.Uses)
 		}
 	}
-	if ie.lastUse > 0 && ie.lastUse >= ie.next {
+	if ie.next > 0 && ie.lastUse >= ie.next {
 		i.Add("I4", "event %q: join %d used a code, and the next join would get %d", e.ID, ie.lastUse, ie.next)
 	}
 }

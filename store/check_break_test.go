@@ -188,6 +188,17 @@ func TestB78CheckFindsFaultsOfTheLine(t *testing.T) {
 		"a place has no number":  {"I4", func(b *breaker) { b.put(bucketPlaces, keyPlace(1, 0), encodePlace(sale.Place{Visitor: uuid.New()})) }},
 		"an order has no place":  {"I4", func(b *breaker) { b.order("cancelled", func(o *sale.Order) { o.Place = 1000 }) }},
 		"an ordinal comes again": {"I4", func(b *breaker) { b.put(bucketMeta, keyOrdinal, key32(2)) }},
+		"more members are called than numbers given": {"I4", func(b *breaker) {
+			counts := b.get(bucketCounts, key32(1))[:16]
+			b.put(bucketCounts, key32(1), append(append(counts, key64(1000)...), 0))
+		}},
+		"a code was used too often":              {"I5", func(b *breaker) { b.put(bucketUses, keyPlace(1, 1), encodeUse(sale.Code{Batch: 1, Index: 1})) }},
+		"a code was used that was never made":    {"row", func(b *breaker) { b.put(bucketUses, keyPlace(1, 1), encodeUse(sale.Code{Batch: 1, Index: 3})) }},
+		"a code of no batch was used":            {"row", func(b *breaker) { b.put(bucketUses, keyPlace(1, 1), encodeUse(sale.Code{Batch: 2})) }},
+		"a code of no event was used":            {"row", func(b *breaker) { b.put(bucketUses, keyPlace(9, 1), encodeUse(sale.Code{Batch: 1})) }},
+		"a code was used by a join that was not": {"I4", func(b *breaker) { b.put(bucketUses, keyPlace(1, 1000), encodeUse(sale.Code{Batch: 1})) }},
+		"the use of a code is cut":               {"row", func(b *breaker) { b.put(bucketUses, keyPlace(1, 1), []byte{1, 2, 3}) }},
+		"a batch of codes has another's number":  {"row", func(b *breaker) { b.event(func(e *sale.Event) { e.Codes = append(e.Codes, e.Codes[0]) }) }},
 		"a visitor has two places": {"I5", func(b *breaker) {
 			b.place("waiting 0", func(p *sale.Place) { b.place("waiting 1", func(q *sale.Place) { q.Visitor = p.Visitor }) })
 		}},
@@ -207,6 +218,12 @@ func TestB78CheckFindsFaultsOfTheLine(t *testing.T) {
 		}},
 		"a claim was made by no hold": {"I6", func(b *breaker) { b.place("pending", func(p *sale.Place) { p.Turn.Holds = 0 }) }},
 	}.run(t)
+	t.Run("the turns stand where they cannot", func(t *testing.T) {
+		breaks(t, []string{"row", "I4"}, func(b *breaker) { // and nobody knows the counts then
+			counts := b.get(bucketCounts, key32(1))[:16]
+			b.put(bucketCounts, key32(1), append(append(counts, key64(1)...), 10))
+		})
+	})
 }
 
 func TestB78CheckFindsTurnsAndOrdersThatDisagree(t *testing.T) {

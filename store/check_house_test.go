@@ -224,9 +224,14 @@ func (h *busyHouse) sell() {
 	h.joins("ready")
 	_, err = h.PauseEvent("staff", "gala", "A short break.")
 	h.must(err)
-	for i := range 3 {
+	for i := range 2 {
 		h.joins(fmt.Sprint("waiting ", i))
 	}
+	_, codes, err := h.CreateCodes("staff", "gala", sale.CodeBatch{Name: "Friends", Class: sale.Member, Count: 3, Uses: 1})
+	h.must(err)
+	member, _, err := h.JoinWith("gala", uuid.New(), codes[1])
+	h.must(err)
+	h.places["waiting 2"] = member.Number
 }
 
 // amend changes a closed file through bbolt.

@@ -3,6 +3,7 @@ package store
 import (
 	"bytes"
 	"encoding/binary"
+	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
@@ -19,7 +20,12 @@ func older(t testing.TB) (path string, f busyFile) {
 	t.Helper()
 	path, f = busy(t)
 	amend(t, path, func(tx *bolt.Tx) error {
-		return errors.Join(tx.DeleteBucket(bucketRules), tx.DeleteBucket(bucketSlots), tx.DeleteBucket(bucketEnded), tx.DeleteBucket(bucketDraws), tx.DeleteBucket(bucketUses),
+		e := &sale.Event{}
+		if err := json.Unmarshal(tx.Bucket(bucketEvents).Get(key32(1)), e); err != nil {
+			return err
+		}
+		e.Rules.MemberShare = 0 // nobody knew of it
+		return errors.Join(tx.Bucket(bucketEvents).Put(key32(1), encodeJSON(e)), tx.DeleteBucket(bucketRules), tx.DeleteBucket(bucketSlots), tx.DeleteBucket(bucketEnded), tx.DeleteBucket(bucketDraws), tx.DeleteBucket(bucketUses),
 			tx.Bucket(bucketMeta).Put(keyFormat, binary.BigEndian.AppendUint64(nil, 1)))
 	})
 	return path, f
@@ -51,6 +57,14 @@ func TestFileOfFormat1IsBroughtToThisFormatAndLosesNothing(t *testing.T) {
 	s, err := Open(filepath.Dir(path), Options{})
 	if err != nil {
 		t.Fatal(err)
+	}
+	if err := s.View(func(r sale.Reader) error {
+		if e, _ := r.Event("gala"); e.Rules.MemberShare != sale.DefaultSettings().Rules.MemberShare {
+			t.Errorf("of ten turns %d go to members, want as many as in a new event", e.Rules.MemberShare)
+		}
+		return nil
+	}); err != nil {
+		t.Error(err)
 	}
 	waiting, err := s.Messages(outbox.Waiting, 0, 1000)
 	if err != nil || len(waiting) == 0 {

@@ -161,6 +161,11 @@ type txOwed struct{ sale.Tx }
 
 func (txOwed) PutOwed(string, int) {}
 
+type txUses struct{ sale.Tx }
+
+// Uses tells what is committed.
+func (t txUses) Uses(string, sale.Code) int { return 0 }
+
 type txDraw struct{ sale.Tx }
 
 func (t txDraw) PutDraw(event string, drawn []sale.Drawn) {
@@ -266,6 +271,9 @@ var brokenStores = []brokenStore{
 	}},
 	{"forgets where the turns stand", "members and the public share the turns as they are told to", func(s storetest.Store, _ int) storetest.Store {
 		return broken{Store: s, update: func(tx sale.Tx) sale.Tx { return txOwed{tx} }}
+	}},
+	{"does not count what a code was used for a moment ago", "the uses of a code are counted and kept", func(s storetest.Store, _ int) storetest.Store {
+		return broken{Store: s, update: func(tx sale.Tx) sale.Tx { return txUses{tx} }}
 	}},
 	{"draws from the wrong end", "a draw gives the numbers that it says, and keeps them", func(s storetest.Store, _ int) storetest.Store {
 		return broken{Store: s, update: func(tx sale.Tx) sale.Tx { return txDraw{tx} }}

@@ -211,6 +211,46 @@ func classesShareTurns(b *bench) {
 	b.twice(func(string) { check("after calls") })
 }
 
+// usesCounted has a code used by several functions of one commit, and one refused.
+func usesCounted(b *bench) {
+	b.prepare()
+	one, two := sale.Code{Batch: 1, Index: 3}, sale.Code{Batch: 2, Index: 9}
+	errs := b.together(
+		func(tx sale.Tx) error {
+			tx.UseCode(hall, one, join(tx, ann).Number)
+			if n := tx.Uses(hall, one); n != 1 {
+				b.Errorf("in its own transaction a code was used %d times, want once", n)
+			}
+			return nil
+		},
+		func(tx sale.Tx) error { tx.UseCode(hall, one, join(tx, cem).Number); return errNo },
+		func(tx sale.Tx) error {
+			tx.UseCode(hall, one, join(tx, bob).Number)
+			if n := tx.Uses(hall, one); n != 2 {
+				b.Errorf("in the same commit a code was used %d times, want twice", n)
+			}
+			return nil
+		},
+	)
+	if errs[0] != nil || errs[2] != nil {
+		b.Fatalf("a function failed: %v", errs)
+	}
+	b.update(func(tx sale.Tx) { tx.UseCode(hall, two, join(tx, dee).Number) })
+	b.update(func(tx sale.Tx) { // a place that is forgotten has used its code all the same
+		end(tx, ann, sale.TurnLeft)
+		p, _ := tx.Place(hall, ann)
+		tx.RemovePlace(p)
+	})
+	b.twice(func(when string) {
+		b.view(func(r sale.Reader) {
+			codes, people := r.Used(hall, 1)
+			if r.Uses(hall, one) != 2 || r.Uses(hall, two) != 1 || r.Uses(hall, sale.Code{Batch: 1, Index: 2}) != 0 || codes != 1 || people != 2 {
+				b.Errorf("%s: the codes were used %d and %d times; of the first batch %d by %d people", when, r.Uses(hall, one), r.Uses(hall, two), codes, people)
+			}
+		})
+	})
+}
+
 func turnsCounted(b *bench) {
 	b.prepare()
 	b.update(func(tx sale.Tx) {

@@ -284,6 +284,7 @@ func eventMadeAgain(b *bench) {
 			join(tx, bob)
 			end(tx, ann, sale.TurnLeft)
 			end(tx, bob, sale.TurnLeft)
+			tx.UseCode(hall, sale.Code{Batch: 1}, 1)
 			tx.PutPlan(hall, plan())
 			return nil
 		},
@@ -309,7 +310,7 @@ func eventMadeAgain(b *bench) {
 			}
 			_, anns := r.Place(hall, ann)
 			_, bobs := r.Place(hall, bob)
-			if anns || bobs || r.Plan(hall) != nil || r.Line(hall).Next != 1 || r.Frontier(hall, sale.Public) != 1 {
+			if anns || bobs || r.Plan(hall) != nil || r.Uses(hall, sale.Code{Batch: 1}) != 0 || r.Line(hall).Next != 1 || r.Frontier(hall, sale.Public) != 1 {
 				b.Errorf("%s: the new event has something of the removed one", when)
 			}
 		})

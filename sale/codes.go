@@ -127,6 +127,11 @@ func (e *Event) TakesCodes(now time.Time) bool {
 	return e.Invited() || slices.ContainsFunc(e.Codes, func(b CodeBatch) bool { return b.good(now) })
 }
 
+// Welcomes tells whether somebody may have a code of a class that is good now.
+func (e *Event) Welcomes(class Class, now time.Time) bool {
+	return slices.ContainsFunc(e.Codes, func(b CodeBatch) bool { return b.Class == class && b.good(now) })
+}
+
 func (b *CodeBatch) good(now time.Time) bool {
 	return b.RevokedAt.IsZero() && (b.ExpiresAt == nil || now.Before(*b.ExpiresAt))
 }

@@ -210,11 +210,13 @@ func (o *Office) show(r Reader, e *Event, p Place) PlaceView {
 	}
 	if now = r.Calendar(); e.phaseFor(p.Class, now, line.Sold) == PhaseLobby || e.toDraw() && (e.Draw.Upto == 0 || p.Number < e.Draw.Upto) {
 		v.Status, v.Now = Lobby, now // what he waits for goes by the calendar
-		v.OpensAt = e.OpensAt
+		if v.OpensAt = e.OpensAt; p.Class == Member && e.PresaleAt != nil {
+			v.OpensAt = e.PresaleAt
+		}
 		if e.toDraw() {
 			v.drawn(r.Flow(e.ID), e.turns(line), p.Class, line, float64(pace))
 		}
-		left := max(0, e.OpensAt.Sub(now))
+		left := max(0, v.OpensAt.Sub(now))
 		until := int(left/time.Second) + 1
 		v.Wait, v.WaitLow, v.WaitHigh = v.Wait+until, v.WaitLow+until, v.WaitHigh+until
 		v.Poll = min(max(v.Poll, 3*time.Second), left+time.Second)

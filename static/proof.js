@@ -31,7 +31,7 @@ async function widget(c, box) {
   })
 }
 
-export async function prove(challenge, queue, note) {
+export async function prove(challenge, queue, note, also) {
   const say = s => { note.textContent = s; note.hidden = false }
   let proof
   try {
@@ -49,7 +49,7 @@ export async function prove(challenge, queue, note) {
     return { s: 403, j: { detail: challenge.provider || window.crypto?.subtle ? 'The check could not be made. Load this page again and try once more.' : 'This event can only be joined over a secure connection (https).' } }
   }
   note.hidden = true
-  const r = await fetch(queue, { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify({ proof }) })
+  const r = await fetch(queue, { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify({ ...also, proof }) })
   if (r.status === 429) throw r // the page tries again
   return { s: r.status, j: await r.json() }
 }

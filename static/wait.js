@@ -3,7 +3,7 @@
 if (!self.document) setInterval(() => postMessage(0), 1e3) // as a worker: a clock that browsers let tick in hidden tabs
 else {
 const d = document, $ = i => d.getElementById(i), id = d.body.dataset.e, name = $('name').textContent,
-	A = '/api/v1', E = A + '/events/' + id, Q = E + '/queue', go = $('go'), here = go.href, to = go.text, gone = 'left ' + id,
+	A = '/api/v1', E = A + '/events/' + id, Q = E + '/queue', go = $('go'), field = $('code'), here = go.href, to = go.text, gone = 'left ' + id,
 	src = d.currentScript.src, mono = () => performance.now()
 let place, status, blind, off, mine = 1, gen = 0, fails = 0, timer, due, spoke = -2e4, called, want, stream, live, mute = 0, ticker, high, told, calm
 
@@ -29,7 +29,7 @@ const eta = r => {
 	return r.high < 60 ? 'less than a minute' : 'about ' + (a < b ? a + '–' : '') + b + (h ? ' hour' : ' minute') + (b > 1 ? 's' : '')
 }
 // Rank is what the server said last, less what has passed since; exact where the number alone tells nothing.
-const way = () => blind || !place.number ? 0 : place.number - status.frontier
+const way = () => blind || status.classes || !place.number ? 0 : place.number - status.frontier
 const exact = () => way() <= 0 || way() >= place.way
 const rank = () => exact() ? place.rank : Math.ceil(place.rank * way() / place.way)
 const ahead = r => over() ? 'Your place is kept in case some do come back.' : status.phase == 'CLOSED' ? 'The sale is closed. Your place is kept in case it opens again.' :
@@ -42,11 +42,12 @@ const range = r => {
 }
 const reason = l => ({
 	paused: 'The line was paused.',
+	members: 'Members wait too and have a share of the turns.',
 	slower: 'People take longer than expected.',
 	trouble: 'Fewer people are let in for a while, because something behind the line is slow.',
 	pace_lowered: l && (l.what == 'maxActive' ? 'Fewer people are let in at a time: ' + num(l.to) + ' instead of ' + num(l.from) + '.' :
 		'The pace was lowered from ' + num(l.from) + ' to ' + num(l.to) + ' people a second.')
-})[blind ? place.estimateReason : status.estimateReason]
+})[blind || status.classes ? place.estimateReason : status.estimateReason]
 // A wait that was shown gets longer only with the reason beside it.
 const turnIn = r => {
 	const now = range(r)
@@ -71,17 +72,17 @@ const over = () => status.phase == 'SOLD_OUT' && !status.seatsMayReturn,
 	none = () => over() ? 'Sold out. No seats are expected back.' : status.seatsMayReturn ? (status.phase == 'SOLD_OUT' ? 'Sold out.' : 'All seats are taken now.') + ' Seats that come back go to the line.' : ''
 
 // Gives {s: status, j: body}; throws what is no answer of Foyer's.
-const call = async (m, u) => {
+const call = async (m, u, b) => {
 	const c = new AbortController()
 	setTimeout(() => c.abort(), 1e4)
-	const r = await fetch(u, { method: m, cache: 'no-store', signal: c.signal })
+	const r = await fetch(u, { method: m, cache: 'no-store', signal: c.signal, ...b && { headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(b) } })
 	if (r.status == 204 && m == 'DELETE') return { s: 204 }
 	if (r.status == 429 || m != 'POST' && r.status > 499) throw r
 	return { s: r.status, j: await r.json() }
 }
 const wait = ms => { clearTimeout(timer); due = mono() + ms; timer = setTimeout(poll, ms); draw(); listen() }
 // Whether the place itself must be asked for; who is called must come in time.
-const must = () => !place || want || blind || mine == 'READY' || mine == 'LOBBY' && status.phase != 'LOBBY' || way() < 0 || !live && rank() < 100
+const must = () => !place || want || blind || mine == 'READY' || mine == 'LOBBY' && (status.phase != 'LOBBY' || place.opensAt <= status.serverTime) || way() < 0 || !live && (rank() < 100 || status.classes && mine != 'LOBBY')
 const later = () => {
 	fails = 0
 	const r = place && rank()
@@ -169,16 +170,22 @@ const join = async note => {
 	mine = 1
 	if (!note) why('')
 	try {
-		let r = await call('POST', Q)
-		if (r.s == 401) { await call('POST', A + '/visitors'); r = await call('POST', Q) }
-		if (r.j.challenge) r = await (await import('/static/proof.js')).prove(r.j.challenge, Q, $('why'))
+		const code = field?.value.trim(), b = code && { code }
+		let r = await call('POST', Q, b)
+		if (r.s == 401) { await call('POST', A + '/visitors'); r = await call('POST', Q, b) }
+		if (r.j.challenge) r = await (await import('/static/proof.js')).prove(r.j.challenge, Q, $('why'), b)
 		if (g != gen) return
 		keep(gone, '')
 		$('join').lastElementChild.textContent = 'Join the line'
 		if (r.s < 300) {
+			if (field) field.value = ''
 			take(r.j, note || 1)
 			if (note) text('why', note + (r.s == 201 ? 'Your place was not kept any longer. You have a new place at the end of the line.' : 'You are back at the front.'))
-		} else { mine = 0; why(r.s == 401 ? 'Please allow cookies: one keeps your place.' : r.j.detail) }
+		} else {
+			mine = 0
+			if (field && /code/.test(r.j.code)) $('codes').open = true
+			why(r.s == 401 ? 'Please allow cookies: one keeps your place.' : r.j.detail)
+		}
 		later()
 	} catch (e) {
 		if (g != gen) return
@@ -196,7 +203,7 @@ const draw = () => {
 	show('out', place && $('sure').hidden)
 	if (!place) show('sure')
 	$('join').lastElementChild.hidden = ph == 'SOLD_OUT' || shut
-	text('open', { LOBBY: 'Join the line. It starts moving in', PAUSED: 'The line is paused for a moment. You can join it.', CLOSED: 'The sale is closed.' }[ph] || none() || 'The sale is open.')
+	text('open', { LOBBY: (status.presale ? 'Members are let in now. For everybody else the line' : 'Join the line. It') + ' starts moving in', PAUSED: 'The line is paused for a moment. You can join it.', CLOSED: 'The sale is closed.' }[ph] || none() || 'The sale is open.')
 	text('soon', lobby ? until(lobby) : '')
 	if ($('own')) text('own', own(lobby))
 	if (w) {
@@ -231,6 +238,13 @@ const ask = on => { show('sure', on); show('out', !on); $(on ? 'stay' : 'leave')
 const back = () => { mine = mine || 1; want = 1; poll() }
 
 $('exact').onclick = back
+if (/^#code=/.test(location.hash)) {
+	if (field) {
+		try { field.value = decodeURIComponent(location.hash.slice(6)) } catch { }
+		$('codes').open = true
+	}
+	history.replaceState(null, '', location.pathname + location.search)
+}
 $('join').onsubmit = e => { e.preventDefault(); join() }
 $('leave').onclick = () => ask(1)
 $('stay').onclick = () => ask(0)

@@ -47,6 +47,8 @@ var kinds = map[string]kind{
 	"cross_site":          {http.StatusForbidden, "Cross-site request"},
 	"not_your_turn":       {http.StatusTooManyRequests, "Not your turn"},
 	"challenge_required":  {http.StatusForbidden, "Challenge required"},
+	"code_required":       {http.StatusForbidden, "Code required"},
+	"bad_code":            {http.StatusForbidden, "Wrong code"},
 	"too_many_requests":   {http.StatusTooManyRequests, "Too many requests"},
 
 	// what is not there
@@ -57,6 +59,7 @@ var kinds = map[string]kind{
 	"no_such_seat":     {http.StatusNotFound, "No such seat"},
 	"no_such_order":    {http.StatusNotFound, "No such order"},
 	"no_such_provider": {http.StatusNotFound, "No such provider"},
+	"no_such_batch":    {http.StatusNotFound, "No such batch"},
 	"no_such_key":      {http.StatusNotFound, "No such key"},
 	"no_such_task":     {http.StatusNotFound, "No such task"},
 	"no_such_message":  {http.StatusNotFound, "No such message"},
@@ -98,6 +101,7 @@ var kinds = map[string]kind{
 	"bad_lane":                {http.StatusUnprocessableEntity, "Bad lane"},
 	"bad_task":                {http.StatusUnprocessableEntity, "Bad task"},
 	"task_id_reused":          {http.StatusUnprocessableEntity, "Task id reused"},
+	"bad_batch":               {http.StatusUnprocessableEntity, "Bad batch"},
 	"bad_key":                 {http.StatusUnprocessableEntity, "Bad key"},
 
 	// what stands against it
@@ -122,6 +126,7 @@ var kinds = map[string]kind{
 	"promise_made":     {http.StatusConflict, "Promise already made"},
 	"seats_in_use":     {http.StatusConflict, "Seats in use"},
 	"not_drawn":        {http.StatusConflict, "Not drawn"},
+	"code_used":        {http.StatusConflict, "Code used"},
 	"event_in_use":     {http.StatusConflict, "Event in use"},
 	"messages_left":    {http.StatusConflict, "Messages left"},
 	"task_running":     {http.StatusConflict, "Task running"},

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"encoding/json"
 	"math"
 	"net/http"
@@ -21,6 +22,8 @@ type eventDoc struct {
 	StartsAt    *stamp                `json:"startsAt"`
 	OpensAt     *stamp                `json:"opensAt"`
 	ClosesAt    *stamp                `json:"closesAt"`
+	PresaleAt   *stamp                `json:"presaleAt"`
+	Access      string                `json:"access"`
 	TimeZone    string                `json:"timeZone"`
 	Currency    string                `json:"currency"`
 	Order       string                `json:"order"`
@@ -39,7 +42,7 @@ type eventDoc struct {
 func eventOf(e *sale.Event, phase sale.Phase) eventDoc {
 	d := eventDoc{
 		ID: e.ID, Name: e.Name, Venue: e.Venue,
-		StartsAt: stampAt(e.StartsAt), OpensAt: stampAt(e.OpensAt), ClosesAt: stampAt(e.ClosesAt),
+		StartsAt: stampAt(e.StartsAt), OpensAt: stampAt(e.OpensAt), ClosesAt: stampAt(e.ClosesAt), PresaleAt: stampAt(e.PresaleAt), Access: cmp.Or(e.Access, "open"),
 		TimeZone: e.TimeZone, Currency: e.Currency, Order: e.Order, Line: e.Line,
 		Prices: map[string]sale.Money{}, Rules: e.Rules, Providers: e.Providers, Challenge: e.Challenge,
 		Phase: phase, PlanVersion: e.PlanVersion, ShopURL: e.ShopURL, Message: e.Message, ServerTime: stamp(time.Now()),
@@ -93,6 +96,9 @@ type statusDoc struct {
 	Override   string     `json:"soldOutOverride,omitempty"`
 	Message    string     `json:"message"`
 	OpensAt    *stamp     `json:"opensAt,omitempty"` // LOBBY only
+	Presale    bool       `json:"presale,omitempty"` // LOBBY only: members are called
+	Classes    bool       `json:"classes,omitempty"` // members wait: ask for the own place, numbers alone do not tell it
+	Members    *uint64    `json:"memberFrontier,omitempty"`
 	Draw       *drawDoc   `json:"draw,omitempty"`
 	ServerTime stamp      `json:"serverTime"`
 
@@ -147,7 +153,10 @@ func statusOf(v sale.Status) statusDoc {
 		SoldOut: v.SoldOut, Returns: v.Returns, Override: v.Override, Message: v.Message, Draw: drawOf(v.Draw), ServerTime: stamp(v.Now),
 	}
 	if v.Phase == sale.PhaseLobby {
-		d.OpensAt = stampAt(v.OpensAt)
+		d.OpensAt, d.Presale = stampAt(v.OpensAt), v.Presale
+	}
+	if v.Members > 0 {
+		d.Classes, d.Members = true, &v.MemberFrontier
 	}
 	d.Active, d.PickupSeconds, d.EstimateReason = v.Active, v.Pickup, v.Slower
 	d.Rates, d.Chance = outlookOf(v.Outlook)

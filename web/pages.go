@@ -64,6 +64,7 @@ var views = template.Must(template.New("").Funcs(template.FuncMap{
 	"sum":   moneyOf,
 	"phase": phaseWord,
 	"count": count,
+	"zoned": zoned,
 	"mask":  outbox.Mask,
 	"why":   func(w string) string { return whyWords[w] },
 	"json": func(v any) (string, error) {
@@ -331,6 +332,8 @@ type waitData struct {
 	ID, Name, Venue, Starts, Opens, Message, Lead string
 	Joinable, Drawn, Asks                         bool   // Asks for a proof, which takes scripts
 	Zone                                          string // of the house
+	Codes, Invited                                bool   // somebody may have a code; nobody joins without one
+	Gain                                          string // what members have of it
 	Return                                        string // where the visitor came from, and wants to go back to
 	Go, GoWord                                    string // where a turn leads: to the seat map or the shop
 }
@@ -342,6 +345,14 @@ const chooseSeats = "Choose seats"
 
 func waitView(e *sale.Event, phase sale.Phase, target string) waitData {
 	v := waitData{ID: e.ID, Name: e.Name, Venue: e.Venue, Starts: zoned(e.StartsAt, e.TimeZone), Message: e.Message, Zone: e.TimeZone, Joinable: true, Drawn: e.Draw != nil, Asks: e.Challenge != "", Return: target}
+	now := time.Now()
+	v.Codes, v.Invited = e.TakesCodes(now), e.Invited()
+	if e.Welcomes(sale.Member, now) {
+		v.Gain = gain(e.Rules.MemberShare)
+		if phase == sale.PhaseLobby && e.PresaleAt != nil {
+			v.Gain = "Members are let in from " + zoned(e.PresaleAt, e.TimeZone) + ". " + v.Gain
+		}
+	}
 	v.Go, v.GoWord = eventPath(e.ID)+"/seats", chooseSeats
 	if target != "" || e.PlanVersion == "" {
 		v.Go, v.GoWord = cmp.Or(target, e.ShopURL, "/"), "Go to the shop"

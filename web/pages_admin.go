@@ -38,6 +38,7 @@ func (s *Server) adminPages(e *echo.Echo) {
 	post("/admin/events/:event/soldout", admin, s.soldOutForm)
 	post("/admin/events/:event/pace", admin, s.paceForm)
 	post("/admin/events/:event/challenge", admin, s.challengeForm)
+	post("/admin/events/:event/codes", admin, s.codesForm)
 	post("/admin/events/:event/prices", admin, s.pricesForm)
 	post(planFormPath, admin, s.planForm)
 	get("/admin/events/:event/report", admin, s.reportPage)
@@ -172,9 +173,15 @@ func (s *Server) showAdminEvent(c echo.Context, trouble error, check *planCheck)
 		Money                 moneyStyle
 		Check                 *planCheck
 		Challenges            []challengeWord
+		Batches               []sale.BatchView
+		Gain, Presale         string
 	}{
 		Event: e, Phase: phase, Live: live, Starts: zoned(e.StartsAt, e.TimeZone), Opens: zoned(e.OpensAt, e.TimeZone),
 		Prices: writePrices(e.Prices, e.Currency), Check: check, Challenges: s.challengeWords(e.Challenge),
+		Gain: gain(e.Rules.MemberShare), Presale: zoned(e.PresaleAt, e.TimeZone),
+	}
+	if v.Batches, err = s.office.Codes(e.ID); err != nil {
+		return err
 	}
 	v.page, v.Role = page{Title: e.Name + " – box office", Script: "admin.js", Locale: localeOf(c.Request())}, sale.RoleAdmin
 	v.Money = styleOf(e.Currency, v.Locale)

@@ -63,7 +63,7 @@ func (f *eventForm) settings() (sale.Settings, error) {
 var labels = strings.NewReplacer(
 	"rules.admitPerSecond", "People let in per second", "rules.maxActive", "People choosing at one time",
 	"rules.maxSeatsPerOrder", "Seats per order", "rules.buyer", "Buyer's name and e-mail",
-	"startsAt", "Performance starts", "opensAt", "Sale opens", "closesAt", "the end of the sale", "challengeCost", "Size of the task", "timeZone", "Time zone",
+	"startsAt", "Performance starts", "opensAt", "Sale opens", "closesAt", "the end of the sale", "challengeCost", "Size of the task", "presaleAt", "Presale", "timeZone", "Time zone",
 )
 
 func sayBad(detail string) error { return refuse(sale.ErrBadEvent.Code, detail) }

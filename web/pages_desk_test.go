@@ -47,7 +47,7 @@ func (a *answer) leads() string {
 var deskRoutes = []struct{ method, path, role string }{
 	{"GET", "/admin/events/gala", ""}, {"POST", "/admin/events", ""}, {"POST", "/admin/outbox", ""}, {"POST", "/admin/outbox/x", ""},
 	{"POST", "/admin/attention/payment-1", ""}, {"POST", "/admin/events/gala/say", ""}, {"POST", "/admin/events/gala/pace", ""},
-	{"POST", "/admin/events/gala/prices", ""}, {"GET", "/admin/events/gala/report", ""}, {"GET", "/admin/events/gala/forget", ""},
+	{"POST", "/admin/events/gala/prices", ""}, {"POST", "/admin/events/gala/codes", ""}, {"GET", "/admin/events/gala/report", ""}, {"GET", "/admin/events/gala/forget", ""},
 	{"POST", "/admin/events/gala/forget", ""}, {"GET", "/admin/events/gala/house", "boxoffice"}, {"POST", "/admin/events/gala/house", "boxoffice"},
 	{"GET", "/admin/events/gala/door", "boxoffice"}, {"POST", "/admin/events/gala/door", "boxoffice"}, {"GET", "/admin/events/gala/door/ORDER", "boxoffice"},
 	{"GET", "/admin/events/gala/shift", "boxoffice"}, {"GET", "/admin/orders", "boxoffice"}, {"GET", "/admin/orders/ORDER", "boxoffice"},

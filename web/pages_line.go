@@ -49,10 +49,14 @@ func (s *Server) joinForm(c echo.Context) error {
 	if err := s.limitedJoin(c, visitor); err != nil {
 		return err
 	}
+	code := c.Request().PostFormValue("code") // never from the address
+	if err := s.guessing(c, code); err != nil {
+		return err
+	}
 	if err := s.prove(c, visitor, ""); err != nil {
 		return err
 	}
-	if _, _, err := s.office.Join(event, visitor); err != nil {
+	if _, _, err := s.joinLine(c, visitor, code); err != nil {
 		return err
 	}
 	return seeOther(c, eventPath(event)+"/line"+returnQuery(target))
@@ -131,6 +135,9 @@ func (s *Server) linePage(c echo.Context) error {
 		}
 		v.Wait = waitWords(p.WaitLow, p.WaitHigh)
 		v.Why, v.Odds = slowerWords(p.Slower, e.Slowed), chanceWords(p.Chance)
+		if p.OpensAt != nil { // for a member the presale
+			v.Opens = zoned(p.OpensAt, e.TimeZone)
+		}
 	case sale.Ready:
 		v.Reload = 15
 		v.Title = "Your turn – " + e.Name

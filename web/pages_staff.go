@@ -48,7 +48,7 @@ func (p *staffPage) fail(s *Server, trouble error) (status int, err error) {
 var done = map[string]string{
 	"made": "The event was made. Next: give it a plan.", "open": "The sale is open.", "pause": "The line is paused.",
 	"resume": "The line goes on.", "announce": "The message was changed.", "close": "The sale is closed.",
-	"pace": "The pace was set.", "soldout": "What the public reads about seats left was changed.", "challenge": "What is asked of visitors was set.", "prices": "The prices were set.", "plan": "The plan is in use.",
+	"pace": "The pace was set.", "soldout": "What the public reads about seats left was changed.", "revoke": "The codes are taken back. Places that they gave stay.", "challenge": "What is asked of visitors was set.", "prices": "The prices were set.", "plan": "The plan is in use.",
 	"retry": "The message is tried again.", "drop": "The message was given up.",
 	"retryall": "The messages are tried again.", "dropall": "The messages were given up.",
 	"resend": "The tickets are sent again.", "complete": "The order is paid. Its tickets are below.", "returned": "Noted: the buyer has the money back.",

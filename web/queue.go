@@ -22,6 +22,7 @@ var buffers = sync.Pool{New: func() any { b := make([]byte, 0, 768); return &b }
 func (s *Server) join(c echo.Context) error {
 	var body struct {
 		Proof string `json:"proof"` // of what the event asks, base64
+		Code  string `json:"code"`  // as it was given to the visitor
 	}
 	if c.Request().ContentLength != 0 {
 		if err := read(c, &body); err != nil {
@@ -35,10 +36,13 @@ func (s *Server) join(c echo.Context) error {
 	if err := s.limitedJoin(c, visitor); err != nil {
 		return err
 	}
+	if err := s.guessing(c, body.Code); err != nil {
+		return err
+	}
 	if err := s.prove(c, visitor, body.Proof); err != nil {
 		return err
 	}
-	v, created, err := s.office.Join(param(c, "event"), visitor)
+	v, created, err := s.joinLine(c, visitor, body.Code)
 	if err != nil {
 		return err
 	}

@@ -86,6 +86,7 @@ type Server struct {
 	staffKey   *sale.Signer
 	limits     limits
 	wrongKeys  *limiter[netip.Addr] // of tries to guess one, by customer
+	wrongCodes *limiter[netip.Addr] // the same of codes for joining
 	work       *challenge.Work
 	hidden     hidden // the proxy that nobody named
 	cross      *http.CrossOriginProtection
@@ -123,6 +124,7 @@ func New(c Config) *Server {
 		limits:     newLimits(c.RateLimit),
 		work:       challenge.NewWork(sale.Subkey(c.Secret, "challenge")),
 		wrongKeys:  newLimiter[netip.Addr](wrongKeysPerSecond, wrongKeys),
+		wrongCodes: newLimiter[netip.Addr](wrongKeysPerSecond, wrongKeys),
 		cross:      http.NewCrossOriginProtection(),
 		address:    func(r *http.Request) string { return addrText(clientOf(r, c.Proxies)) },
 		scheme:     echo.ExtractSchemeDirect(),
@@ -258,6 +260,9 @@ func (s *Server) routes() []route {
 		{"PATCH", edit + "/pace", admin(s.setPace)},
 		{"GET", edit + "/live", admin(s.streamLive)},
 		{"POST", edit + "/revoke", admin(s.revoke)},
+		{"GET", edit + "/codes", shop(s.listCodes)},
+		{"POST", edit + "/codes", shop(s.createCodes)},
+		{"DELETE", edit + "/codes/:batch", shop(s.revokeCodes)},
 		{"GET", edit + "/seats", box(s.staffSeats)},
 		{"POST", edit + "/seats", box(s.blockSeats)},
 		{"POST", edit + "/sell", box(s.sell)},

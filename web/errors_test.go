@@ -182,6 +182,14 @@ func TestEveryRowOfTheErrorTableIsReached(t *testing.T) {
 	h.event("down", `"challenge":"hcaptcha"`)
 	check(h.do("POST", "/api/v1/events/hard/queue", "", "X-Visitor", h.visitor()), "challenge_required")
 	check(h.do("POST", "/api/v1/events/down/queue", "", "X-Visitor", h.visitor()), "challenge_unavailable")
+	h.event("club", `"access":"code"`)
+	check(h.do("POST", "/api/v1/events/club/queue", "", "X-Visitor", h.visitor()), "code_required")
+	check(h.do("POST", "/api/v1/events/club/queue", `{"code":"x"}`, "X-Visitor", h.visitor()), "bad_code")
+	code := h.codes("club", `{"count":1,"class":"public"}`)[0]
+	h.do("POST", "/api/v1/events/club/queue", `{"code":"`+code+`"}`, "X-Visitor", h.visitor()).want(201)
+	check(h.do("POST", "/api/v1/events/club/queue", `{"code":"`+code+`"}`, "X-Visitor", h.visitor()), "code_used")
+	check(h.staff("POST", "/api/v1/admin/events/club/codes", `{"count":0,"class":"public"}`), "bad_batch")
+	check(h.staff("DELETE", "/api/v1/admin/events/club/codes/9", ""), "no_such_batch")
 	limited := newHouse(t, func(c *Config) { c.RateLimit = 1 })
 	for range limitBurst {
 		limited.visitor()

@@ -190,7 +190,7 @@ const (
 // show makes the visitor's view of a live place.
 func (o *Office) show(r Reader, e *Event, p Place) PlaceView {
 	now, line := r.Now(), r.Line(e.ID)
-	v := PlaceView{Status: Ready, QueueID: o.QueueID(e, p), Number: p.Number, Waiting: line.Waiting, Now: now, Poll: queue.PollInterval(0), Draw: e.Draw}
+	v := PlaceView{Status: Ready, QueueID: o.QueueID(e, p), Number: p.Number, Class: p.Class, Waiting: line.Waiting, Now: now, Poll: queue.PollInterval(0), Draw: e.Draw}
 	if p.Turn.State.Active() {
 		v.Token = o.entryToken(e, p)
 		v.TokenExpiresAt = p.Turn.ExpiresAt

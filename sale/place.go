@@ -79,9 +79,10 @@ type PlaceView struct {
 	Status   string // "LOBBY", "WAITING", "READY" or "NOT_ENTERED"
 	QueueID  uuid.UUID
 	Number   uint64
-	Rank     int // zero-based: how many are ahead
-	Waiting  int // how many wait in all
-	Wait     int // estimated seconds
+	Class    Class // in whose line it stands
+	Rank     int   // zero-based: how many are ahead
+	Waiting  int   // how many wait in all
+	Wait     int   // estimated seconds
 	WaitLow  int
 	WaitHigh int
 	Slower   string        // why the wait may have become longer, a Slower word; "" for no reason

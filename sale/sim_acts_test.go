@@ -235,7 +235,7 @@ func simCheckI12(e *evening, end simEnd) (wrong []string) {
 	return wrong
 }
 
-// simCheckFIFO: first calls come in the order of numbers. Whoever was set aside
+// simCheckFIFO: in each class first calls come in the order of numbers. Whoever was set aside
 // comes back with his old number and does not count.
 func simCheckFIFO(l *simLedger) (wrong []string) {
 	for event, tau := range simTau(l) {
@@ -247,12 +247,13 @@ func simCheckFIFO(l *simLedger) (wrong []string) {
 }
 
 // simTau is Kendall's rank correlation between numbers and first calls, per
-// event: 1 when no two visitors changed places.
+// event and class: 1 when no two visitors changed places.
 func simTau(l *simLedger) map[string]float64 {
 	calls := map[string][]uint64{}
 	for _, c := range l.calls {
 		if !c.again {
-			calls[c.event] = append(calls[c.event], c.number)
+			line := c.event + " " + c.class.String()
+			calls[line] = append(calls[line], c.number)
 		}
 	}
 	taus := map[string]float64{}

@@ -51,7 +51,8 @@ type evening struct {
 	sinks      []*simSink
 	house      atomic.Pointer[simHouse]
 	plans      map[string]*seats.Plan
-	phases     sync.Map // event -> sale.Phase, once a second
+	codes      map[string][]string // of members, two people each
+	phases     sync.Map            // event -> sale.Phase, once a second
 	visitors   sync.WaitGroup
 	background sync.WaitGroup
 	refunds    simRefunds                       // its house is that of the moment
@@ -78,7 +79,7 @@ type simHouse struct {
 func newEvening(t *testing.T, seed uint64, size eveningSize, fault simFault, dir string) *evening {
 	e := &evening{
 		t: t, seed: seed, size: size, fault: fault, dir: dir, start: time.Now(), ledger: newSimLedger(),
-		plans: map[string]*seats.Plan{}, messages: map[string]map[string]simPromise{},
+		plans: map[string]*seats.Plan{}, codes: map[string][]string{}, messages: map[string]map[string]simPromise{},
 	}
 	e.bank = newSimBank(e)
 	e.refunds = simRefunds{mu: &sync.Mutex{}, got: map[string]bool{}}
@@ -249,7 +250,11 @@ func (e *evening) setUp() {
 			if _, err := o.CreateEvent("staff", s); err != nil {
 				return err
 			}
-			_, err := o.SetPlan("staff", id, p, false)
+			if _, err := o.SetPlan("staff", id, p, false); err != nil {
+				return err
+			}
+			_, codes, err := o.CreateCodes("staff", id, sale.CodeBatch{Class: sale.Member, Count: 1 + e.size.visitors[id]/16, Uses: 2})
+			e.codes[id] = codes
 			return err
 		})
 	}

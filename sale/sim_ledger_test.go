@@ -54,6 +54,7 @@ func (a *simAct) place(k simPlaceKey) (found sale.Place, ok bool) {
 type simCall struct {
 	event     string
 	number    uint64
+	class     sale.Class
 	at        time.Time
 	again     bool // the place had been called before and was set aside
 	active    int  // turns active after the act
@@ -138,7 +139,7 @@ func (l *simLedger) bookPlace(p sale.Place, at time.Time) {
 	}
 	if p.Turn.State == sale.TurnReady && p.Turn.CalledAt.Equal(at) && (!had || !old.Turn.CalledAt.Equal(at)) {
 		n := simPlaceNumber{p.Event, p.Number}
-		l.calls = append(l.calls, simCall{event: p.Event, number: p.Number, at: at, again: l.called[n]})
+		l.calls = append(l.calls, simCall{event: p.Event, number: p.Number, class: p.Class, at: at, again: l.called[n]})
 		l.called[n] = true
 	}
 	l.places[simKey(p)], l.since[simKey(p)] = p, at

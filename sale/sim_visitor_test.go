@@ -24,6 +24,7 @@ type simVisitor struct {
 	sleeps   time.Duration // how long he does not look at the line after he joined
 	tabs     int           // how many tabs do everything at the same time
 	buy      func(*simVisitor) error
+	code     string // of a member
 	view     sale.PlaceView
 }
 
@@ -61,6 +62,9 @@ func newSimVisitor(e *evening, event string, i int) *simVisitor {
 		v.arrives = v.span(1, 120)
 	}
 	v.arrives = v.arrives.Truncate(100 * time.Millisecond)
+	if i%8 == 0 { // one of eight is a member; two share a code
+		v.code = e.codes[event][i/16]
+	}
 	roll := v.rng.IntN(100)
 	for _, c := range simCharacters {
 		if roll -= c.share; roll < 0 {
@@ -133,9 +137,9 @@ func (v *simVisitor) join() error {
 	err := v.everyTab(func() error {
 		var view sale.PlaceView
 		err := v.ask(func(o *sale.Office) (err error) {
-			view, _, err = o.Join(v.key.event, v.key.visitor)
+			view, _, err = o.JoinWith(v.key.event, v.key.visitor, v.code)
 			return err
-		}, sale.ErrEventClosed, sale.ErrSoldOut, sale.ErrLineFull)
+		}, sale.ErrEventClosed, sale.ErrSoldOut, sale.ErrLineFull, sale.ErrCodeUsed)
 		if err != nil {
 			return err
 		}

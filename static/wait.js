@@ -216,7 +216,7 @@ const draw = () => {
 		text('odds', shut || none() ? '' : chance(r))
 		text('gone', ph == 'CLOSED' || ph == 'PAUSED' ? '' : none())
 		show('exact', !early && !shut && !exact())
-		text('no', place.number ? 'You are number ' + num(place.number) : '')
+		text('no', place.number ? 'You are number ' + num(place.number) + (place.class ? ', in the members’ line' : '') : '')
 		text('upd', 'Last update ' + new Date(blind ? place.serverTime : status.serverTime).toLocaleTimeString())
 		if (old) {
 			spoke = mono()

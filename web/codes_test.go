@@ -127,7 +127,7 @@ func TestStatusSaysWhenMembersWait(t *testing.T) {
 	public, member := h.visitor(), h.visitor()
 	h.do("POST", "/api/v1/events/gala/queue", "", "X-Visitor", public).want(201)
 	a := h.do("POST", "/api/v1/events/gala/queue", `{"code":"`+code+`"}`, "X-Visitor", member).want(201)
-	if a.text("status") != "LOBBY" || a.text("opensAt") != "2026-12-01T19:05:00.000Z" {
+	if a.text("status") != "LOBBY" || a.text("class") != "member" || a.text("opensAt") != "2026-12-01T19:05:00.000Z" {
 		t.Errorf("the member waits for %s", a.Body)
 	}
 	if a := status(); a.field("classes") != true || a.field("memberFrontier") != 2.0 || a.field("frontier") != 1.0 || a.field("presale") != nil {
@@ -166,7 +166,7 @@ func TestCodeIsTypedIntoTheWaitingPageWithoutScripts(t *testing.T) {
 	}
 	c := h.browser()
 	c.post("/events/gala/line", "code", codes[0]).want(303)
-	c.get("/events/gala/line").want(200).says("person is ahead of you", "You are number 2")
+	c.get("/events/gala/line").want(200).says("person is ahead of you", "You are number 2, in the members’ line")
 	if s, err := h.office.Status("gala"); err != nil || s.Members != 1 || s.Waiting != 2 {
 		t.Errorf("%d members of %d wait, %v", s.Members, s.Waiting, err)
 	}
@@ -225,7 +225,7 @@ func TestBrowserJoinsWithACodeFromTheLink(t *testing.T) {
 		see(`/no code for this event/.test(document.getElementById('why').textContent) && document.getElementById('wait').hidden`),
 		js(`document.getElementById('code').value = '`+strings.ToLower(codes[0])+`'`), chromedp.Click("#join button"), shown("wait"),
 		// Number 5 of the line, and only one of the public is before him: the number alone would tell another place.
-		see(`document.getElementById('no').textContent == 'You are number 5' && document.getElementById('rank').textContent == '1'`),
+		see(`document.getElementById('no').textContent == 'You are number 5, in the members’ line' && document.getElementById('rank').textContent == '1'`),
 		see(`document.getElementById('code').value == ''`),
 	)
 	for _, code := range codes[1:] { // behind him
@@ -233,4 +233,21 @@ func TestBrowserJoinsWithACodeFromTheLink(t *testing.T) {
 	}
 	g.clock.pass(2 * time.Second)
 	run(ctx, t, see("performance.now() > 4000"), see(`document.getElementById('rank').textContent == '1'`))
+}
+
+func TestCodeAndProofGoTogether(t *testing.T) {
+	h := newHouse(t)
+	h.event("hard", `"challenge":"altcha"`, `"challengeCost":2000`, `"line":"always"`, `"access":"code"`)
+	codes := h.codes("hard", `{"count":2,"class":"member"}`)
+	ann := h.visitor()
+	proof := solve(t, h.do("POST", hardQueue, `{"code":"`+codes[0]+`"}`, "X-Visitor", ann).refused(403, "challenge_required"))
+	with := func(code string) string { return strings.TrimSuffix(proof, "}") + `,"code":"` + code + `"}` }
+	h.do("POST", hardQueue, proof, "X-Visitor", ann).refused(403, "code_required")
+	h.do("POST", hardQueue, with("x"), "X-Visitor", ann).refused(403, "bad_code")
+	h.do("POST", hardQueue, with(codes[0]), "X-Visitor", ann).want(201) // what was refused has used up neither
+	ben := h.visitor()
+	h.do("POST", hardQueue, with(codes[1]), "X-Visitor", ben).refused(403, "challenge_required")
+	if list := h.staff("GET", "/api/v1/admin/events/hard/codes", "").want(200); list.field("items.0.people") != 1.0 {
+		t.Errorf("got %s", list.Body)
+	}
 }

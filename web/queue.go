@@ -153,6 +153,9 @@ func appendPlace(b []byte, v *sale.PlaceView, poll time.Duration) []byte {
 		b = strconv.AppendUint(append(b, `","number":`...), v.Number, 10)
 		b = strconv.AppendInt(append(b, `,"rank":`...), int64(v.Rank), 10)
 	}
+	if v.Class == sale.Member {
+		b = append(b, `,"class":"member"`...)
+	}
 	b = strconv.AppendInt(append(b, `,"currentTotalWaitingCount":`...), int64(v.Waiting), 10)
 	b = strconv.AppendInt(append(b, `,"estimatedWaitSeconds":`...), int64(v.Wait), 10)
 	b = strconv.AppendInt(append(b, `,"estimatedWaitRange":{"low":`...), int64(v.WaitLow), 10)

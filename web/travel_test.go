@@ -253,7 +253,7 @@ func TestCodePageTellsTheTurnAndTheWayBack(t *testing.T) {
 	tick(11 * time.Second)
 	aside := b.get("/events/gala/travel").says("You were called while nobody was here", "return to the front")
 	fresh = h.browser()
-	fresh.follow(fresh.post("/events/gala/return", "code", aside.shows(wordOf))).says("Join the line")
+	fresh.follow(fresh.post("/events/gala/return", "code", aside.shows(wordOf))).says("Come back to the front")
 	fresh.follow(fresh.post("/events/gala/line"))
 	tick(2 * time.Second)
 	b.get("/events/gala/travel").says("It is your turn.", `<a href="/events/gala/seats">Choose seats</a>`)

@@ -76,9 +76,9 @@ func TestOfTenTurnsSevenGoToMembersAndThreeToThePublic(t *testing.T) {
 			}
 		}
 		h.ok(first.leave())
-		order := h.called(50, members, public)
+		order := h.called(47, members, public)
 		h.restart() // the cycle goes on where it stood
-		order += h.called(50, members[strings.Count(order, "M"):], public[strings.Count(order, "P"):])
+		order += h.called(53, members[strings.Count(order, "M"):], public[strings.Count(order, "P"):])
 		for i := 0; i+10 <= len(order); i++ {
 			if n := strings.Count(order[i:i+10], "M"); n != 7 {
 				h.Fatalf("of the ten turns after %d, %d go to members: %s", i, n, order)
@@ -466,6 +466,20 @@ func TestRevokedAndExpiredCodesAreWorthNothingAndTheirPlacesStay(t *testing.T) {
 		if list[0].Act != "codes.revoke" || list[2].Act != "codes.create" || strings.Contains(fmt.Sprint(list), codes[0]) || !strings.Contains(list[3].Detail, "2 codes (member), good for 1 each") {
 			h.Errorf("the audit says %+v", list)
 		}
+	})
+}
+
+func TestRemovedEventTakesTheUsesOfItsCodesAlong(t *testing.T) {
+	play(t, nil, func(h *house) {
+		_, codes := h.codes(1, sale.Member, 1)
+		ann := h.members(codes[0])[0]
+		h.ok(ann.leave())
+		h.restart()
+		h.ok(h.RemoveEvent("staff", gala))
+		h.restart() // and the file is looked at
+		h.event(gala, nil)
+		_, _, err := h.JoinWith(gala, uuid.New(), codes[0])
+		h.refused(err, sale.ErrBadCode)
 	})
 }
 

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/chromedp/chromedp"
+	"github.com/google/uuid"
 )
 
 // codes makes codes of an event.
@@ -160,7 +161,7 @@ func TestCodeIsTypedIntoTheWaitingPageWithoutScripts(t *testing.T) {
 	b.get("/events/gala").want(200).says("<details id=\"codes\">", "I have a code", "Of ten turns, seven go to members and three to the public.")
 	b.get("/events/gala/line").want(200).says("I have a code")
 	b.post("/events/gala/line", "code", "nonsense").want(403).says("This is no code for this event", "Back to the waiting room")
-	b.post("/events/gala/line?code="+url.QueryEscape(codes[0]), "code", "").want(303)
+	b.post("/events/gala/line?code=" + url.QueryEscape(codes[0])).want(303)
 	if list := h.staff("GET", "/api/v1/admin/events/gala/codes", "").want(200); list.field("items.0.people") != 0.0 {
 		t.Error("a code is taken from the address")
 	}
@@ -233,6 +234,27 @@ func TestBrowserJoinsWithACodeFromTheLink(t *testing.T) {
 	}
 	g.clock.pass(2 * time.Second)
 	run(ctx, t, see("performance.now() > 4000"), see(`document.getElementById('rank').textContent == '1'`))
+}
+
+// With members in the line the number alone tells nothing: the page asks for its own place, without a stream too.
+func TestBrowserTellsThePublicOfMembersWhoComeLater(t *testing.T) {
+	ctx := chrome(t)
+	g := newStage(t)
+	g.event("gala", `"line":"always"`, `"opensAt":"2026-12-01T18:00:00Z"`, `"rules":{"maxActive":1}`)
+	code := g.codes("gala", `{"count":1,"class":"member","uses":1000}`)[0]
+	join := func(n int, code string) {
+		for range n {
+			if _, _, err := g.office.JoinWith("gala", uuid.New(), code); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	join(120, "")
+	run(ctx, t, chromedp.Navigate(g.url+"/events/gala"), shown("join"), js(`Object.defineProperty(navigator, 'locks', { value: undefined })`),
+		chromedp.Click("#join button"), shown("wait"), see(`document.getElementById('rank').textContent == '120'`))
+	join(400, code)
+	g.clock.pass(2 * time.Second)
+	run(ctx, t, see(`document.getElementById('rank').textContent == '400' && /Members wait too/.test(document.getElementById('eta').textContent)`))
 }
 
 func TestCodeAndProofGoTogether(t *testing.T) {

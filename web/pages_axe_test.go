@@ -46,7 +46,11 @@ func TestBrowserFindsNoBarrier(t *testing.T) {
 	look("the events")
 	run(ctx, t, chromedp.Navigate(g.url+"/events/gala"), shown("join"))
 	look("the waiting page before the join")
-	run(ctx, t, chromedp.Click("#join button"), shown("wait"))
+	g.event("club", `"access":"code"`)
+	g.codes("club", `{"count":2,"class":"member"}`)
+	run(ctx, t, chromedp.Navigate(g.url+"/events/club"), shown("join"))
+	look("the waiting page of an event by invitation")
+	run(ctx, t, chromedp.Navigate(g.url+"/events/gala"), shown("join"), chromedp.Click("#join button"), shown("wait"))
 	look("the waiting page in the line")
 	run(ctx, t, chromedp.Navigate(g.url+"/events/open"), shown("join"), chromedp.Click("#join button"),
 		see(`location.pathname == '/events/open/seats' && !document.getElementById('map-part').hidden`))
@@ -81,6 +85,7 @@ func TestBrowserFindsNoBarrierForStaff(t *testing.T) {
 			ctx := chrome(t)
 			g := newStage(t)
 			pages := g.evening()
+			g.codes("gala", `{"count":2,"class":"member","name":"Newsletter"}`)
 			run(ctx, t, on(360, 740), inColors(scheme))
 			for _, who := range []struct {
 				key   string

@@ -83,7 +83,7 @@ func (w *Widget) Check(ctx context.Context, token string) error {
 		return fmt.Errorf("siteverify answered %d without a verdict", answer.StatusCode)
 	case *verdict.Success && answer.StatusCode == http.StatusOK:
 		return nil
-	case ours(verdict.Codes) || answer.StatusCode >= http.StatusInternalServerError:
+	case *verdict.Success || ours(verdict.Codes) || answer.StatusCode == http.StatusTooManyRequests || answer.StatusCode >= http.StatusInternalServerError:
 		return fmt.Errorf("siteverify answered %d: %.200q", answer.StatusCode, verdict.Codes)
 	}
 	return ErrProof

@@ -28,6 +28,8 @@ func TestAProvidersVerdictIsRightWrongOrNone(t *testing.T) {
 		{"a page", `<html>`, 200, "none"},
 		{"endless", strings.Repeat(" ", 2*maxVerdict) + `{"success":true}`, 200, "none"},
 		{"a redirect", ``, 302, "none"},
+		{"a redirect that says right", `{"success":true}`, 302, "none"},
+		{"asked too often", `{"success":false}`, 429, "none"},
 	} {
 		srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if r.Method != "POST" || r.FormValue("secret") != "secret" || r.FormValue("response") != "token" {

@@ -11,7 +11,7 @@ const defaultChallengeCost = 100_000
 type Ask struct {
 	Challenge string // as in [Settings]; "" is nothing
 	Cost      int    // of the work
-	After     uint64 // the number of the visitor's latest place, 0 for none: a proof is good for one more
+	After     uint64 // the latest join that he, or once it was held a draw, knows of; 0 for none: a proof is good for one more
 }
 
 // Ask is what the event asks of those who have no place.
@@ -42,8 +42,11 @@ func (o *Office) Ask(event string, visitor uuid.UUID) (a Ask, err error) {
 			return nil
 		}
 		a = e.Ask()
-		if known {
-			a.After = p.Number
+		switch {
+		case known:
+			a.After = p.entry()
+		case e.Draw.Held(): // which forgot who left the lobby, and what he proved
+			a.After = e.Draw.Upto - 1
 		}
 		return nil
 	})

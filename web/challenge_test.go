@@ -88,6 +88,39 @@ func TestAProofIsGoodOnceAcrossARestartToo(t *testing.T) {
 	h.do("POST", hardQueue, solve(t, again), "X-Visitor", ann).want(201)
 }
 
+func TestAProofIsGoodOnceAcrossADrawToo(t *testing.T) {
+	h := newHouse(t)
+	opens := h.clock.now().Add(time.Hour).UTC().Format(time.RFC3339)
+	h.event("hard", `"challenge":"altcha"`, `"challengeCost":1000`, `"order":"draw"`, `"opensAt":"`+opens+`"`)
+	ask := func(visitor string) string {
+		return solve(t, h.do("POST", hardQueue, "", "X-Visitor", visitor).refused(403, "challenge_required"))
+	}
+	joinAndLeave := func(visitor, proof string) {
+		place := h.do("POST", hardQueue, proof, "X-Visitor", visitor).want(201).text("queueId")
+		h.do("DELETE", hardQueue+"/"+place, "", "X-Visitor", visitor).want(204)
+	}
+	ann, ben := h.visitor(), h.visitor()
+	anns := []string{ask(ann)}
+	joinAndLeave(ann, anns[0])
+	anns = append(anns, ask(ann)) // for her second join, to which the draw gives the number of the first
+	place := h.do("POST", hardQueue, anns[1], "X-Visitor", ann).want(201).text("queueId")
+	bens := ask(ben)
+	joinAndLeave(ben, bens) // the draw forgets him
+	h.staff("POST", "/api/v1/admin/events/hard/open", "").want(200)
+	if _, err := h.office.Tick("hard", time.Second); err != nil {
+		t.Fatal(err)
+	}
+	if n := h.do("GET", hardQueue, "", "X-Visitor", ann).want(200).field("number"); n != 1.0 {
+		t.Fatalf("Ann has number %v", n)
+	}
+	h.do("DELETE", hardQueue+"/"+place, "", "X-Visitor", ann).want(204)
+	for i, proof := range append(anns, bens) {
+		h.do("POST", hardQueue, proof, "X-Visitor", []string{ann, ann, ben}[i]).refused(403, "challenge_required")
+	}
+	h.do("POST", hardQueue, ask(ann), "X-Visitor", ann).want(201)
+	h.do("POST", hardQueue, ask(ben), "X-Visitor", ben).want(201)
+}
+
 func TestANewVisitorGetsTheChallengeAtOnce(t *testing.T) {
 	h := newHouse(t)
 	hard(h)

@@ -242,6 +242,31 @@ func TestDrawOfNobody(t *testing.T) {
 	})
 }
 
+func TestADrawOfNobodyIsHeldAgainWhenTheOpeningIsMoved(t *testing.T) {
+	play(t, drawn, func(h *house) {
+		h.at(600 * sec)
+		h.tick()
+		first := *h.status().Draw
+		_, err := h.ChangeEvent("staff", gala, func(s *sale.Settings) error {
+			at := s.OpensAt.Add(10 * time.Minute)
+			s.OpensAt = &at
+			return nil
+		})
+		h.ok(err)
+		if d := h.status().Draw; d.Held() || d.Commitment == first.Commitment {
+			h.Errorf("after the opening was moved the draw is %+v", d)
+		}
+		crowd := h.crowd(3)
+		crowd[0].is(sale.Lobby)
+		h.at(1200 * sec)
+		h.tick()
+		if d := h.status().Draw; !d.Held() || d.Entries != 3 || d.Seed == first.Seed {
+			h.Errorf("the draw is %+v", d)
+		}
+		h.restart()
+	})
+}
+
 // The draw shares its commit with nobody, and joins beside it lose nothing.
 func TestJoinsBesideTheDrawAllCount(t *testing.T) {
 	play(t, drawn, func(h *house) {

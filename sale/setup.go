@@ -166,6 +166,9 @@ func (o *Office) ChangeEvent(actor, id string, edit func(*Settings) error) (*Eve
 		if before.Presale(now) && !e.Presale(now) && !e.opened(now) && line.Next > 1 {
 			return ErrPromise.say("The presale has begun and people have places. Pause it instead of moving it.")
 		}
+		if e.Draw.Held() && !e.opened(now) && line.Next == 1 { // nobody took part, and its seed is known
+			e.Draw = newDraw()
+		}
 		e.Slowed = slowedBy(before.Rules, e.Rules, tx.Now(), e.Slowed)
 		return cmp.Or(e.check(o.providers, o.challenges), drawOf(e, before.Order, line))
 	}, nil)

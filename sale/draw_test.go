@@ -267,6 +267,31 @@ func TestADrawOfNobodyIsHeldAgainWhenTheOpeningIsMoved(t *testing.T) {
 	})
 }
 
+func TestLeavingTheLobbyOfADrawTellsNothingOfTheLine(t *testing.T) {
+	play(t, drawn, func(h *house) {
+		crowd := h.crowd(20)
+		for _, v := range crowd[:10] {
+			h.ok(v.leave())
+		}
+		if s := h.status(); s.Frontier != 1 || s.Known {
+			h.Errorf("in the lobby the frontier is %d, and how many buy is known: %t", s.Frontier, s.Known)
+		}
+		last := uint64(1)
+		h.at(600 * sec)
+		for range 4 {
+			h.tick()
+			if f := h.status().Frontier; f < last {
+				h.Errorf("the frontier fell from %d to %d", last, f)
+			} else {
+				last = f
+			}
+		}
+		if last != 3 {
+			h.Errorf("two were called and the frontier is %d", last)
+		}
+	})
+}
+
 // The draw shares its commit with nobody, and joins beside it lose nothing.
 func TestJoinsBesideTheDrawAllCount(t *testing.T) {
 	play(t, drawn, func(h *house) {

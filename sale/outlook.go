@@ -76,13 +76,22 @@ func (o *Office) slower(r Reader, e *Event) string {
 	return ""
 }
 
+// frontier is the number at which the line stands. It begins with the draw where
+// there is one: who leaves the lobby before had none of its numbers.
+func frontier(r Reader, e *Event) uint64 {
+	if e.toDraw() {
+		return 1
+	}
+	return r.Frontier(e.ID, Public)
+}
+
 // taken is what the people before the front have bought; ok is false for an
 // event without seats of its own, of which nothing can be said. Who was set
 // aside counts as done, until he comes back.
 func taken(r Reader, e *Event) (t queue.Taken, ok bool) {
 	line := r.Line(e.ID)
-	called := min(r.Frontier(e.ID, Public)-1, math.MaxInt32)
-	if line.Members > 0 { // in two lines the numbers are not called in order
+	called := min(frontier(r, e)-1, math.MaxInt32)
+	if line.Members > 0 && !e.toDraw() { // in two lines the numbers are not called in order
 		called = min(line.Next-1-uint64(line.Waiting), math.MaxInt32)
 	}
 	return queue.Taken{

@@ -298,7 +298,7 @@ func (o *Office) status(r Reader, e *Event) Status {
 	l := r.Line(e.ID)
 	pace, slowed := o.pace(e)
 	return Status{
-		Phase: e.Phase(r.Calendar(), l.Sold), Frontier: r.Frontier(e.ID, Public), Pace: pace, PaceReason: slowed, Waiting: l.Waiting,
+		Phase: e.Phase(r.Calendar(), l.Sold), Frontier: frontier(r, e), Pace: pace, PaceReason: slowed, Waiting: l.Waiting,
 		Active: l.Active, SeatsLeft: max(0, e.Sellable-l.Sold), Sold: l.Sold, SoldOut: e.soldOut(l.Sold),
 		Override: e.SoldOut, Returns: e.SoldOut != SoldOutYes && e.allSold(l.Sold),
 		Message: e.Message, OpensAt: e.OpensAt, Draw: e.Draw, Now: r.Calendar(), Pickup: e.Rules.PickupSeconds, Presale: e.Presale(r.Calendar()), Members: l.Members, MemberFrontier: r.Frontier(e.ID, Member), Slowed: e.Slowed, Outlook: o.outlook(r, e),

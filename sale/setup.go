@@ -29,8 +29,10 @@ var idPattern = regexp.MustCompile(`^[a-z0-9-]{1,64}$`)
 
 const maxPrice = 1_000_000_000_000 // minor units; a whole order stays far below int64
 
-// check tells everything that is wrong with the settings, or nil.
-func (s *Settings) check(providers map[string]Provider, challenges []string) error {
+// check tells everything that is wrong with the settings, or nil. What they named
+// before they may go on naming: a start without it must not keep staff from
+// lowering the pace.
+func (s *Settings) check(providers map[string]Provider, challenges []string, before Settings) error {
 	var wrong []string
 	add := func(bad bool, format string, args ...any) {
 		if bad {
@@ -60,12 +62,12 @@ func (s *Settings) check(providers map[string]Provider, challenges []string) err
 	}
 	for _, p := range s.Providers {
 		_, known := providers[p]
-		add(!known && p != "shop" && p != "door", "provider %q is not set up.", p)
+		add(!known && p != "shop" && p != "door" && !slices.Contains(before.Providers, p), "provider %q is not set up.", p)
 	}
 	wrongURL := shopURL(s.ShopURL)
 	add(wrongURL != "", "%s", wrongURL)
 	switch {
-	case s.Challenge == "" || s.Challenge == ChallengeWork || slices.Contains(challenges, s.Challenge):
+	case s.Challenge == "" || s.Challenge == ChallengeWork || s.Challenge == before.Challenge || slices.Contains(challenges, s.Challenge):
 	case s.Challenge == "turnstile" || s.Challenge == "hcaptcha":
 		add(true, "challenge %q is not set up: start Foyer with its site key and secret.", s.Challenge)
 	default:
@@ -123,7 +125,7 @@ func (o *Office) CreateEvent(actor string, s Settings) (*Event, error) {
 	if s.Providers == nil {
 		s.Providers = append(slices.Sorted(maps.Keys(o.providers)), "shop", "door")
 	}
-	if err := s.check(o.providers, o.challenges); err != nil {
+	if err := s.check(o.providers, o.challenges, Settings{}); err != nil {
 		return nil, err
 	}
 	var e *Event
@@ -170,7 +172,7 @@ func (o *Office) ChangeEvent(actor, id string, edit func(*Settings) error) (*Eve
 			e.Draw = newDraw()
 		}
 		e.Slowed = slowedBy(before.Rules, e.Rules, tx.Now(), e.Slowed)
-		return cmp.Or(e.check(o.providers, o.challenges), drawOf(e, before.Order, line))
+		return cmp.Or(e.check(o.providers, o.challenges, before), drawOf(e, before.Order, line))
 	}, nil)
 }
 

@@ -336,3 +336,21 @@ func TestLiveNumbersCountMoneyOnce(t *testing.T) {
 		}
 	})
 }
+
+func TestWhatIsNotSetUpAnyMoreKeepsNoOtherSettingFromChanging(t *testing.T) {
+	play(t, nil, func(h *house) {
+		set := func(o *sale.Office, fn func(*sale.Settings)) error {
+			_, err := o.ChangeEvent("staff", gala, func(s *sale.Settings) error { fn(s); return nil })
+			return err
+		}
+		before := sale.New(sale.Config{Store: h.store, Secret: h.store.Secret(), Providers: []sale.Provider{h.bank}, Challenges: []string{"turnstile"}})
+		h.ok(set(before, func(s *sale.Settings) { s.Challenge, s.Providers = "turnstile", []string{"bank"} }))
+		now := sale.New(sale.Config{Store: h.store, Secret: h.store.Secret()})
+		h.ok(set(now, func(s *sale.Settings) { s.Rules.AdmitPerSecond = 3 }))
+		h.refused(set(now, func(s *sale.Settings) { s.Challenge = "hcaptcha" }), sale.ErrBadEvent)
+		h.refused(set(now, func(s *sale.Settings) { s.Providers = []string{"bank", "mint"} }), sale.ErrBadEvent)
+		h.ok(set(now, func(s *sale.Settings) { s.Challenge, s.Providers = "", nil }))
+		h.refused(set(now, func(s *sale.Settings) { s.Challenge = "turnstile" }), sale.ErrBadEvent)
+		h.refused(set(now, func(s *sale.Settings) { s.Providers = []string{"bank"} }), sale.ErrBadEvent)
+	})
+}

@@ -55,7 +55,7 @@ func (s *Server) showDraw(c echo.Context) error {
 const entriesAtOnce = 4096
 
 // listEntries sends the queue ids that took part in a draw: a line for each number
-// from 1. The list never changes.
+// from 1. The list never changes, unless it is empty: then there may be another draw.
 func (s *Server) listEntries(c echo.Context) error {
 	e, _, err := s.office.Event(param(c, "event"))
 	if err != nil {
@@ -66,7 +66,10 @@ func (s *Server) listEntries(c echo.Context) error {
 	}
 	h := c.Response().Header()
 	h["Etag"] = []string{`"` + e.Draw.Digest[:32] + `"`}
-	h[headerCacheControl] = []string{"public, max-age=31536000, immutable"}
+	h[headerCacheControl] = forAYear
+	if e.Draw.Entries == 0 {
+		h[headerCacheControl] = revalidate
+	}
 	h[headerContentType] = []string{"text/plain; charset=utf-8"}
 	h["Content-Length"] = []string{strconv.Itoa(37 * e.Draw.Entries)}
 	c.Response().WriteHeader(http.StatusOK)

@@ -42,6 +42,16 @@ func TestDrawIsExplainedBeforeAndProvedAfter(t *testing.T) {
 	if head := h.do("HEAD", "/api/v1/events/lots/draw/entries", "").want(200); len(head.Body) != 0 || head.Header.Get("Content-Length") != "37" {
 		t.Errorf("HEAD answers %q with %v", head.Body, head.Header)
 	}
+	if kept := list.Header.Get("Cache-Control"); !strings.Contains(kept, "immutable") {
+		t.Errorf("the list may be kept %q", kept)
+	}
+	h.event("empty", `"order":"draw"`, `"opensAt":"2000-01-01T00:00:00Z"`)
+	if _, err := h.server.office.Tick("empty", time.Second); err != nil {
+		t.Fatal(err)
+	}
+	if kept := h.do("GET", "/api/v1/events/empty/draw/entries", "").want(200).Header.Get("Cache-Control"); strings.Contains(kept, "max-age") {
+		t.Errorf("the list of nobody, which another draw may follow, may be kept %q", kept)
+	}
 	h.event("plain")
 	h.do("GET", "/events/plain/draw", "").want(404)
 }

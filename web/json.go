@@ -181,9 +181,19 @@ func unmarshal(body []byte, v any) error {
 		if strings.HasPrefix(wrong.Value, "array") || strings.HasPrefix(wrong.Value, "object") {
 			a = "an "
 		}
-		return refuse("bad_field", "The field "+quoted(wrong.Field)+" cannot be "+a+wrong.Value+".")
+		return refuse("bad_field", "The field "+quoted(fieldOf(wrong.Field))+" cannot be "+a+wrong.Value+".")
 	case err != nil: // a time that is none
 		return refuse("bad_field", "A field has a value that it cannot have. Times are RFC 3339, such as 2027-03-01T19:00:00Z.")
 	}
 	return nil
+}
+
+// fieldOf is a field as clients know it: without the struct of ours, if it lies in
+// one that another embeds.
+func fieldOf(path string) string {
+	first, rest, inner := strings.Cut(path, ".")
+	if inner && first != "" && first[0] >= 'A' && first[0] <= 'Z' {
+		return rest
+	}
+	return path
 }

@@ -73,6 +73,10 @@ func TestFieldsAreMatchedExactlyAndOnce(t *testing.T) {
 	if !strings.Contains(a.text("detail"), `"rules.MaxActive"`) {
 		t.Errorf("the detail does not give the path: %s", a.Body)
 	}
+	a = h.staff("PATCH", "/api/v1/admin/events/gala", `{"rules":{"maxActive":"5"}}`).refused(422, "bad_field")
+	if !strings.Contains(a.text("detail"), `"rules.maxActive"`) {
+		t.Errorf("the detail does not give the path as clients know it: %s", a.Body)
+	}
 }
 
 // B105: texts come back byte for byte, or are refused with the rule.

@@ -77,7 +77,7 @@ func (d drawCheck) verify(ctx context.Context, p program) error {
 		return err
 	}
 	l := lots{urn: queue.NewUrn(seed), digest: sha256.New(), seen: map[uuid.UUID]struct{}{}, place: strings.ToLower(d.place)}
-	if err := d.read(ctx, path+"/entries", l.read); err != nil {
+	if err := d.read(ctx, path+"/entries?v="+url.QueryEscape(told.Digest), l.read); err != nil {
 		return err
 	}
 	switch sum := hex.EncodeToString(l.digest.Sum(nil)); {

@@ -14,7 +14,7 @@ if (box && window.crypto?.subtle) {
 		const seed = bytes($('seed').textContent)
 		if (hex(await crypto.subtle.digest('SHA-256', seed)) != $('commitment').textContent) return 'The seed does not fit its fingerprint. Tell the venue.'
 		const key = await crypto.subtle.importKey('raw', seed, { name: 'HMAC', hash: 'SHA-256' }, false, ['sign']),
-			me = await own(), list = (await (await fetch(E + '/draw/entries')).text()).trimEnd().split('\n')
+			me = await own(), list = (await (await fetch($('list').href)).text()).match(/.+/g) || []
 		let last = '', mine = 0
 		for (let at = 0; at < list.length; at += 500) {
 			const lots = await Promise.all(list.slice(at, at + 500).map(id => crypto.subtle.sign('HMAC', key, text.encode(id))))

@@ -55,7 +55,8 @@ func (s *Server) showDraw(c echo.Context) error {
 const entriesAtOnce = 4096
 
 // listEntries sends the queue ids that took part in a draw: a line for each number
-// from 1. The list never changes, unless it is empty: then there may be another draw.
+// from 1. Under the address with its digest it may be kept for a year; under the plain
+// one another event of this id may have another list some day.
 func (s *Server) listEntries(c echo.Context) error {
 	e, _, err := s.office.Event(param(c, "event"))
 	if err != nil {
@@ -65,10 +66,14 @@ func (s *Server) listEntries(c echo.Context) error {
 		return sale.ErrNotDrawn
 	}
 	h := c.Response().Header()
-	h["Etag"] = []string{`"` + e.Draw.Digest[:32] + `"`}
-	h[headerCacheControl] = forAYear
-	if e.Draw.Entries == 0 {
-		h[headerCacheControl] = revalidate
+	etag := `"` + e.Draw.Digest[:32] + `"`
+	h["Etag"] = []string{etag}
+	h[headerCacheControl] = revalidate
+	if c.QueryParam("v") == e.Draw.Digest {
+		h[headerCacheControl] = forAYear
+	}
+	if matches(c.Request().Header["If-None-Match"], etag) {
+		return c.NoContent(http.StatusNotModified)
 	}
 	h[headerContentType] = []string{"text/plain; charset=utf-8"}
 	h["Content-Length"] = []string{strconv.Itoa(37 * e.Draw.Entries)}

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -42,16 +43,17 @@ func TestDrawIsExplainedBeforeAndProvedAfter(t *testing.T) {
 	if head := h.do("HEAD", "/api/v1/events/lots/draw/entries", "").want(200); len(head.Body) != 0 || head.Header.Get("Content-Length") != "37" {
 		t.Errorf("HEAD answers %q with %v", head.Body, head.Header)
 	}
-	if kept := list.Header.Get("Cache-Control"); !strings.Contains(kept, "immutable") {
-		t.Errorf("the list may be kept %q", kept)
+	const entries = "/api/v1/events/lots/draw/entries"
+	if kept := list.Header.Get("Cache-Control"); strings.Contains(kept, "max-age") {
+		t.Errorf("the list of this id, which another event may have some day, may be kept %q", kept)
 	}
-	h.event("empty", `"order":"draw"`, `"opensAt":"2000-01-01T00:00:00Z"`)
-	if _, err := h.server.office.Tick("empty", time.Second); err != nil {
-		t.Fatal(err)
+	if kept := h.do("GET", entries+"?v="+doc.text("digest"), "").want(200).Header.Get("Cache-Control"); !strings.Contains(kept, "immutable") {
+		t.Errorf("the list of this digest may be kept %q", kept)
 	}
-	if kept := h.do("GET", "/api/v1/events/empty/draw/entries", "").want(200).Header.Get("Cache-Control"); strings.Contains(kept, "max-age") {
-		t.Errorf("the list of nobody, which another draw may follow, may be kept %q", kept)
+	if kept := h.do("GET", entries+"?v=0", "").want(200).Header.Get("Cache-Control"); strings.Contains(kept, "max-age") {
+		t.Errorf("the list of another digest may be kept %q", kept)
 	}
+	h.do("GET", entries, "", "If-None-Match", list.Header.Get("Etag")).want(304)
 	h.event("plain")
 	h.do("GET", "/events/plain/draw", "").want(404)
 }
@@ -78,5 +80,20 @@ func TestBrowserWaitsForTheDrawAndChecksIt(t *testing.T) {
 		see(`document.getElementById('result').textContent == 'All 6 lots are in order. Your number is `+number+`, as it must be.'`))
 	if wide := ask[bool](ctx, t, `document.documentElement.scrollWidth > innerWidth`); wide {
 		t.Error("the page is wider than a phone")
+	}
+}
+
+func TestBrowserChecksADraw(t *testing.T) {
+	ctx := chrome(t)
+	g := newStage(t)
+	for event, joins := range map[string]int{"many": 3, "nobody": 0} {
+		g.event(event, `"order":"draw"`, `"opensAt":"`+g.clock.now().Add(time.Hour).UTC().Format(time.RFC3339)+`"`)
+		for range joins {
+			g.do("POST", "/api/v1/events/"+event+"/queue", "", "X-Visitor", g.visitor()).want(201)
+		}
+		g.staff("POST", "/api/v1/admin/events/"+event+"/open", "").want(200)
+		g.tick(event, time.Second)
+		run(ctx, t, chromedp.Navigate(g.url+"/events/"+event+"/draw"), shown("check"), chromedp.Click("#verify"),
+			see(fmt.Sprintf(`document.getElementById('result').textContent.startsWith('All %d lots are in order')`, joins)))
 	}
 }

@@ -38,6 +38,28 @@ func TestSoldOutLineHasNoEstimate(t *testing.T) {
 	b.get("/events/gala/line").says("Sold out. Seats that come back go to the line.").silent("Your turn in")
 }
 
+// A place without a number yet is told so, and what becomes of the sale meanwhile.
+func TestLobbyOfADrawSaysWhatComesNext(t *testing.T) {
+	h := newHouse(t)
+	opens := h.clock.now().Add(time.Hour).UTC().Format(time.RFC3339)
+	h.event("lots", `"order":"draw"`, `"opensAt":"`+opens+`"`)
+	b := h.browser()
+	line := func() *answer { t.Helper(); return b.get("/events/lots/line").want(200) }
+	staff := func(act, body string) { h.staff("POST", "/api/v1/admin/events/lots/"+act, body).want(200) }
+	b.follow(b.post("/events/lots/line")).says("You are in the lobby", "drawn by lot among all who are here: Tue")
+	staff("soldout", `{"override":"yes"}`)
+	line().says("Sold out. No seats are expected back.", "Your place is kept in case some do come back.").silent("sale opens")
+	staff("soldout", `{"override":"auto"}`)
+	staff("close", "")
+	line().says("The sale is closed").silent("You are number")
+	staff("open", "")
+	line().says("The order is being drawn.").silent("sale opens")
+	if _, err := h.office.Tick("lots", time.Second); err != nil {
+		t.Fatal(err)
+	}
+	line().says("You are number 1")
+}
+
 func TestLineLeadsToHeldSeats(t *testing.T) {
 	h := newHouse(t)
 	h.event("gala")

@@ -120,7 +120,8 @@ func plainPath(path string) bool {
 		return false
 	}
 	for part := range strings.SplitSeq(path, "/") {
-		if part == "." || part == ".." {
+		name, _, _ := strings.Cut(part, ";") // servers of Java take the rest for parameters: ..;x is ..
+		if part != "" && strings.Trim(name, ". ") == "" {
 			return false
 		}
 	}

@@ -136,6 +136,7 @@ var hostile = []string{
 	"/%2F/evil.example", "/%2fevil.example", "/%09/evil.example", "/\t/evil.example", "/%0a/evil.example", "/x%0d%0aSet-Cookie:a=b", "https:evil.example", "https://evil.example/",
 	"@evil.example", "evil.example", "javascript:alert(1)", "/..//evil.example", "/a/../b", "/%2e%2e//evil.example", "/a%2f..%2fb", "/" + strings.Repeat("a", 3000), "/a b", "/%zz", "/#x", "/\x00",
 	"/x/;@evil.example/..", "", "?x", "/\u202e",
+	"/a/..;/b", "/a/..;x=y/b", "/a/%2e%2e;/b", "/a/..%3b/b", "/a/.;/b", "/;x/b", "/a/..%20/b", "/a/.../b",
 }
 
 func TestHostileAddressesAreNoReturnTargets(t *testing.T) {

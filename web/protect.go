@@ -96,8 +96,7 @@ func (p *protector) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	plain := sale.LocalTarget(r.URL.EscapedPath()) // what another program might read as another path is never let through by its path
 	conn := http.NewResponseController(w)
 	if plain && p.room(r.URL.Path) {
-		_ = conn.SetReadDeadline(time.Now().Add(15 * time.Second)) // not every writer can
-		_ = conn.SetWriteDeadline(time.Now().Add(30 * time.Second))
+		limitOwn(conn)
 		p.Server.ServeHTTP(w, r)
 		return
 	}
@@ -112,10 +111,18 @@ func (p *protector) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		pass.In = true
 	}
 	if !pass.In {
+		limitOwn(conn) // net/http reads what is left of the body first
 		p.keepOut(w, r, err)
 		return
 	}
 	p.shop.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), passKey{}, pass)))
+}
+
+// limitOwn gives a request that Foyer answers itself the time-outs of the main
+// address; not every writer can.
+func limitOwn(conn *http.ResponseController) {
+	_ = conn.SetReadDeadline(time.Now().Add(15 * time.Second))
+	_ = conn.SetWriteDeadline(time.Now().Add(30 * time.Second))
 }
 
 // room tells whether a path is one of the waiting room.
@@ -182,12 +189,17 @@ func (p *protector) rewrite(r *httputil.ProxyRequest) {
 	r.SetURL(p.Upstream)
 	r.Out.Host = r.In.Host
 	r.Out.URL.RawQuery = r.In.URL.RawQuery
+	proxied := p.fromProxy(r.In)
 	for name := range r.Out.Header {
-		if strings.HasPrefix(strings.ToLower(strings.ReplaceAll(name, "_", "-")), "x-foyer-") { // CGI takes _ for -
+		if forged(name, proxied) {
 			delete(r.Out.Header, name)
 		}
 	}
-	if p.fromProxy(r.In) {
+	if up := r.Out.Header.Get("Upgrade"); up != "" && !strings.EqualFold(up, "websocket") { // more requests could follow in what HTTP/2 would make of it, and nobody would look at them
+		r.Out.Header.Del("Upgrade")
+		r.Out.Header.Del("Connection")
+	}
+	if proxied {
 		r.Out.Header["X-Forwarded-For"] = r.In.Header["X-Forwarded-For"]
 	}
 	r.SetXForwarded()
@@ -196,6 +208,21 @@ func (p *protector) rewrite(r *httputil.ProxyRequest) {
 	if pass, ok := r.In.Context().Value(passKey{}).(sale.Pass); ok {
 		p.passOn(r.Out.Header, pass, true)
 	}
+}
+
+// forged tells whether a header may not reach the shop as it came. CGI takes _
+// for -, so what is spelled with _ comes from nobody who means well.
+func forged(name string, proxied bool) bool {
+	plain := strings.ToLower(strings.ReplaceAll(name, "_", "-"))
+	switch {
+	case strings.HasPrefix(plain, "x-foyer-"):
+		return true
+	case plain == "x-original-url", plain == "x-rewrite-url": // some frameworks serve the path in it, whatever was asked for
+		return true
+	case strings.HasPrefix(plain, "x-forwarded-"), plain == "x-real-ip":
+		return !proxied || strings.Contains(name, "_")
+	}
+	return plain == "http2-settings"
 }
 
 // fromProxy tells whether a trusted proxy sent the request.

@@ -1,6 +1,33 @@
 package web
 
-import "testing"
+import (
+	"net/http/httptest"
+	"net/url"
+	"testing"
+	"time"
+)
+
+// patient is an answer that keeps the deadlines it was given.
+type patient struct {
+	*httptest.ResponseRecorder
+	read, write time.Time
+}
+
+func (p *patient) SetReadDeadline(t time.Time) error  { p.read = t; return nil }
+func (p *patient) SetWriteDeadline(t time.Time) error { p.write = t; return nil }
+
+// net/http reads the rest of a body before it sends the answer: somebody who
+// sends none must not hold a connection for ever.
+func TestWhoIsKeptOutHasLimitedTime(t *testing.T) {
+	h := newHouse(t)
+	h.fair(`"line":"always"`)
+	front := h.server.Protect(Protection{Upstream: &url.URL{Scheme: "http", Host: "127.0.0.1:1"}, Event: "fair"})
+	w := &patient{ResponseRecorder: httptest.NewRecorder()}
+	front.ServeHTTP(w, httptest.NewRequest("POST", "/cart", nil))
+	if w.Code != 429 || w.read.IsZero() || w.write.IsZero() {
+		t.Errorf("got %d, to read until %s, to write until %s", w.Code, w.read, w.write)
+	}
+}
 
 func TestPatternsTakeWhatTheySay(t *testing.T) {
 	all := Patterns{"/hooks/pay", "/ipn/*", "/shops/*/done", "/files/*.txt"}

@@ -210,7 +210,8 @@ func (s *shopfront) visit() {
 		}
 	}
 	s.guest().stay().get("/get", "X-Foyer-Visitor", "6ba7b810-9dad-41d1-80b4-00c04fd430c8").sees(303)
-	for _, path := range []string{hooks + "../../get", hooks + "..%2f..%2fget", hooks + "%2e%2e/%2e%2e/get", hooks + "..%2f", "/static/../get", "/events/gala-2027/../../get"} {
+	for _, path := range []string{hooks + "../../get", hooks + "..%2f..%2fget", hooks + "%2e%2e/%2e%2e/get", hooks + "..%2f", "/static/../get", "/events/gala-2027/../../get",
+		hooks + "..;/get", hooks + "..%5cget", hooks + "..%20/get", "/anything/x/..%2fhooks/get"} {
 		if g := s.guest().stay().get(path); g.status == 200 {
 			s.t.Errorf("%s gets through: %s", path, g.body)
 		}
@@ -223,7 +224,8 @@ func (s *shopfront) visit() {
 		}
 	}
 	// what is excluded
-	s.guest().do("POST", hooks+"pay", "paid=1", "X-Foyer-Visitor", "forged-visitor", "X-Foyer-Token", "forged-token").sees(200, "paid=1").silent("forged-")
+	s.guest().do("POST", hooks+"pay", "paid=1", "X-Foyer-Visitor", "forged-visitor", "X-Foyer-Token", "forged-token",
+		"X_Foyer_Visitor", "forged-visitor", "X-Foyer_Token", "forged-token", "X-Original-URL", "/forged-path", "X-Rewrite-URL", "/forged-path").sees(200, "paid=1").silent("forged-")
 
 	// with a turn
 	g.joins().sees(200, `href="/get?cart=7"`)

@@ -94,7 +94,7 @@ func (h *house) protector() (*http.Server, error) {
 	h.public = l
 	srv := &http.Server{
 		Handler:           h.web.Protect(web.Protection{Upstream: p.upstream, Event: p.Event, Exclude: web.Patterns(p.Exclude), FailOpen: p.FailOpen}),
-		ReadHeaderTimeout: 5 * time.Second, IdleTimeout: 75 * time.Second, MaxHeaderBytes: 64 << 10,
+		ReadHeaderTimeout: 5 * time.Second, IdleTimeout: 75 * time.Second, MaxHeaderBytes: maxHeader,
 		ErrorLog: slog.NewLogLogger(h.log.Handler(), slog.LevelWarn),
 	}
 	return srv, nil

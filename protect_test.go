@@ -61,6 +61,42 @@ func TestProtectTellsTheShopWhoAsksAndHidesWhatIsForged(t *testing.T) {
 	}
 }
 
+// Nothing that a shop might take for an address, a client's name or another
+// protocol gets to it from somebody who has no turn (B160, B161).
+func TestProtectsExcludedPathsLeadNowhereElse(t *testing.T) {
+	s, _ := protect(t, "--exclude", hooks+"*")
+	s.makeEvent()
+	for _, path := range []string{"..;/get", "..;a=b/get", "%2e%2e;/get", "..%3b/get", ".;/get", "..%20/get", ";/get"} {
+		s.guest().stay().get(hooks + path).sees(303)
+	}
+	g := s.guest().get(hooks+"pay;v=1", "X-Original-URL", "/forged", "X-Rewrite-URL", "/forged", "X_Forwarded_For", "forged", "X_Real-IP", "forged",
+		"X-Forwarded-Prefix", "/forged", "X-Forwarded-Port", "forged").sees(200).silent("forged")
+	if got := g.shopHeader("X-Forwarded-For"); got != "127.0.0.1" {
+		t.Errorf("the shop gets X-Forwarded-For %q", got)
+	}
+	s.guest().get(hooks+"pay", "Connection", "Upgrade, HTTP2-Settings", "Upgrade", "h2c", "HTTP2-Settings", "AAMAAABkAARAAAAAAAIAAAAA").sees(200).silent("h2c", "Http2-Settings")
+	s.guest().get(hooks+"pay", "Connection", "Upgrade", "Upgrade", "h2c", "HTTP2-Settings", "AAMAAABkAARAAAAAAAIAAAAA").sees(200).silent("h2c", "Http2-Settings")
+}
+
+func TestCheckTakesAllTheCookiesOfAShop(t *testing.T) {
+	s, _ := protect(t)
+	s.makeEvent()
+	s.url = s.foyer
+	for _, size := range []int{8 << 10, 60 << 10} {
+		s.guest().stay().get("/api/v1/check?event=gala-2027", "Cookie", "big="+strings.Repeat("x", size)).sees(303)
+	}
+}
+
+func TestProtectKeepsWhatATrustedProxyTells(t *testing.T) {
+	s, _ := protect(t, "--exclude", hooks+"*", "--trusted-proxies", "127.0.0.1")
+	g := s.guest().get(hooks+"pay", "X-Forwarded-For", "192.0.2.66", "X-Forwarded-Proto", "https", "X-Forwarded-Port", "443", "X_Forwarded_Port", "forged").sees(200).silent("forged")
+	for name, want := range map[string]string{"X-Forwarded-For": "192.0.2.66, 127.0.0.1", "X-Forwarded-Proto": "https", "X-Forwarded-Port": "443", "X-Real-Ip": "192.0.2.66"} {
+		if got := g.shopHeader(name); got != want {
+			t.Errorf("the shop gets %s: %q, want %q", name, got, want)
+		}
+	}
+}
+
 func TestProtectKeepsAndOpensItsDoorsAsItIsTold(t *testing.T) {
 	for _, open := range []bool{false, true} {
 		var more []string

@@ -253,11 +253,15 @@ func (h *house) serveOutbox() error {
 	return h.store.ServeOutbox(h.relay.Offer)
 }
 
+// maxHeader is what the headers of a request may have, in bytes. A proxy asks
+// with all the cookies of a shop, and what is refused here lets nobody in.
+const maxHeader = 64 << 10
+
 // server is an http.Server with every time-out set; streams set their own.
 func (h *house) server(handler http.Handler) *http.Server {
 	srv := &http.Server{
 		Handler: handler, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 15 * time.Second, WriteTimeout: 30 * time.Second,
-		IdleTimeout: 75 * time.Second, MaxHeaderBytes: 16 << 10,
+		IdleTimeout: 75 * time.Second, MaxHeaderBytes: maxHeader,
 		ErrorLog: slog.NewLogLogger(h.log.Handler(), slog.LevelWarn),
 	}
 	srv.Protocols = new(http.Protocols)

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"time"
 
@@ -42,6 +43,9 @@ func (p *protection) check() error {
 	u, err := url.Parse(p.Upstream)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
 		return usageError("--upstream must be the address of the shop such as http://127.0.0.1:3000")
+	}
+	if _, err := strconv.ParseUint(u.Port(), 10, 16); err != nil && u.Port() != "" {
+		return usageError("--upstream has no such port; it must be the address of the shop such as http://127.0.0.1:3000")
 	}
 	p.upstream = u
 	if p.Event == "" {
@@ -83,19 +87,46 @@ func protectCommand(ctx context.Context, p program, args []string) error {
 	})
 }
 
+// listenPublic listens where the public comes to a protected shop. An upstream
+// that is Foyer itself would show the staff's address to all, or ask for ever.
+func (h *house) listenPublic() (err error) {
+	p := h.settings.Protect
+	if p == nil {
+		return nil
+	}
+	if h.public, err = listen("--listen", p.Listen); err != nil {
+		return err
+	}
+	for flag, l := range map[string]net.Listener{"--addr": h.listener, "--listen": h.public} {
+		if reaches(p.upstream, l.Addr().(*net.TCPAddr)) {
+			_ = h.public.Close()
+			return usageError("--upstream %s is Foyer itself, by %s; name the address of the shop", p.upstream, flag)
+		}
+	}
+	return nil
+}
+
+// reaches tells whether an address of this machine's own is that of a listener.
+func reaches(u *url.URL, a *net.TCPAddr) bool {
+	port := u.Port()
+	if port == "" {
+		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
+	}
+	if port != strconv.Itoa(a.Port) {
+		return false
+	}
+	ip := net.ParseIP(u.Hostname())
+	here := ip.IsLoopback() || ip.IsUnspecified() || u.Hostname() == "localhost" || u.Hostname() == ""
+	return ip.Equal(a.IP) || here && (a.IP.IsUnspecified() || ip == nil && a.IP.IsLoopback())
+}
+
 // protector is the server of a protected shop. Requests and answers of the shop
 // may take their time; Foyer's own have theirs set in web.
-func (h *house) protector() (*http.Server, error) {
+func (h *house) protector() *http.Server {
 	p := h.settings.Protect
-	l, err := listen("--listen", p.Listen)
-	if err != nil {
-		return nil, err
-	}
-	h.public = l
-	srv := &http.Server{
+	return &http.Server{
 		Handler:           h.web.Protect(web.Protection{Upstream: p.upstream, Event: p.Event, Exclude: web.Patterns(p.Exclude), FailOpen: p.FailOpen}),
 		ReadHeaderTimeout: 5 * time.Second, IdleTimeout: 75 * time.Second, MaxHeaderBytes: maxHeader,
 		ErrorLog: slog.NewLogLogger(h.log.Handler(), slog.LevelWarn),
 	}
-	return srv, nil
 }

@@ -178,9 +178,38 @@ func TestProtectRefusesWrongUse(t *testing.T) {
 		"--listen":               append(good[:len(good):len(good)], "--listen", "80"),
 		"a pattern is a path":    append(good[:len(good):len(good)], "--exclude", "hooks"),
 		"--upstream must be the": {"protect", "--event", "e", "--upstream", "ftp://shop"},
+		"no such port":           {"protect", "--event", "e", "--upstream", "http://shop:99999"},
 	} {
 		if code := w.run(args...); code != exitUsage || !strings.Contains(w.err.String(), say) {
 			t.Errorf("%v: %d, %s", args, code, w.err.String())
+		}
+	}
+}
+
+// A start that fails because of an address leaves nothing behind: no file, and no
+// admin key that is shown once.
+func TestProtectRefusesAddressesThatCannotBe(t *testing.T) {
+	busy, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer busy.Close()
+	free := "127.0.0.1:" + freePort(t)
+	_, port, _ := net.SplitHostPort(free)
+	for _, c := range []struct{ say, addr, listen, upstream string }{
+		{"the port of --listen", "127.0.0.1:0", busy.Addr().String(), "http://127.0.0.1:1"},
+		{"Foyer itself, by --addr", free, "127.0.0.1:0", "http://" + free},
+		{"Foyer itself, by --listen", "127.0.0.1:0", free, "http://localhost:" + port + "/shop"},
+		{"Foyer itself, by --listen", "127.0.0.1:0", "0.0.0.0:" + port, "http://" + free},
+	} {
+		w := newWorld(t)
+		data := filepath.Join(w.dir, "data")
+		code := w.run("protect", "--event", "e", "--data", data, "--addr", c.addr, "--listen", c.listen, "--upstream", c.upstream)
+		if code != exitUsage || !strings.Contains(w.err.String(), c.say) || strings.Contains(w.out.String(), "Admin key") {
+			t.Errorf("%+v: %d, %s%s", c, code, w.err.String(), w.out.String())
+		}
+		if _, err := os.Stat(data); err == nil {
+			t.Errorf("%+v leaves a folder behind", c)
 		}
 	}
 }

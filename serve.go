@@ -88,8 +88,15 @@ func openHouse(p program, s *settings) (*house, error) {
 	if h.listener, err = listen("--addr", s.Addr); err != nil {
 		return nil, err
 	}
+	if err = h.listenPublic(); err != nil {
+		_ = h.listener.Close()
+		return nil, err
+	}
 	if h.store, err = store.Open(s.Data, store.Options{Log: h.log, Machine: store.ThisMachine(), Lease: outbox.DefaultTimeout}); err != nil {
 		_ = h.listener.Close()
+		if h.public != nil {
+			_ = h.public.Close()
+		}
 		return nil, err
 	}
 	h.url = localURL(h.listener.Addr())
@@ -201,11 +208,7 @@ func (h *house) run(ctx context.Context, p program, opened func(context.Context,
 		servers, listeners = append(servers, h.server(mux)), append(listeners, l)
 	}
 	if h.settings.Protect != nil {
-		srv, err := h.protector()
-		if err != nil {
-			return errors.Join(err, h.shut())
-		}
-		servers, listeners = append(servers, srv), append(listeners, h.public)
+		servers, listeners = append(servers, h.protector()), append(listeners, h.public)
 	}
 	background, stopBackground := context.WithCancel(context.Background())
 	defer stopBackground()

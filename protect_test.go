@@ -36,6 +36,7 @@ func TestProtectPutsFoyerInFrontOfAShop(t *testing.T) {
 	s, _ := protect(t, "--exclude", hooks+"*")
 	s.guest().get("/get").sees(503) // there is no event yet
 	s.makeEvent()
+	s.guest().do("POST", "/post", "a=b").sees(429, `href="/events/gala-2027"`, "To the waiting room")
 	s.visit()
 	for _, path := range []string{"/admin", "/api/v1/admin/keys", "/metrics", "/readyz", "/events", "/api/v1/events/other", "/static/base.css"} {
 		if g := s.guest().stay().get(path, "Authorization", "Bearer open sesame"); g.status == 200 {
@@ -112,7 +113,10 @@ func TestProtectKeepsAndOpensItsDoorsAsItIsTold(t *testing.T) {
 		g := s.guest().joins()
 		shop.Close()
 		g.get("/get").sees(502, "The shop does not answer", "Try again")
-		g.get("/get", "Accept", "application/json").sees(502, "shop_unavailable")
+		g.get("/get?a=b", "Accept", "application/json").sees(502, "shop_unavailable")
+		g.get("/get?a=b&c=d").sees(502, `href="/get?a=b&amp;c=d"`)
+		g.client.Transport = rawPath("//evil.example/x")
+		g.get("/").sees(502, "Try again").silent("evil.example")
 	}
 }
 

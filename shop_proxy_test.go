@@ -200,7 +200,7 @@ func (s *shopfront) visit() {
 	if g.at != "/events/gala-2027?return=%2Fget%3Fcart%3D7" {
 		s.t.Errorf("sent to %s", g.at)
 	}
-	s.guest().do("POST", "/post", "a=b").sees(429)
+	s.guest().do("POST", "/post", "a=b").sees(429, "your turn is over", "/events/gala-2027")
 	if g := s.guest().get("/get", "Accept", "application/json").sees(429); g.header.Get("Retry-After") == "" {
 		s.t.Error("a program is not told when to come again")
 	}

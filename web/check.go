@@ -24,9 +24,13 @@ const (
 // refusedEntry is how long a program that is not let in should wait.
 const refusedEntry = 5 * time.Second
 
-var errNotYourTurn = &sale.Refusal{
-	Code: "not_your_turn", RetryAfter: refusedEntry,
-	Detail: "It is not your turn yet, or your turn is over. Join the line at the address in the X-Foyer-Location header.",
+// notYourTurn is a refusal that people may get to read too: in answer to a form
+// that came after the end of a turn.
+func notYourTurn(wait string) error {
+	return &sale.Refusal{
+		Code: "not_your_turn", RetryAfter: refusedEntry,
+		Detail: "It is not your turn yet, or your turn is over. Join the line in the waiting room, at " + wait + ".",
+	}
 }
 
 // gate asks whether a request may go into the shop behind an event.
@@ -117,8 +121,9 @@ func (s *Server) turnAway(c echo.Context, event string, a asked) error {
 	if a.page {
 		return seeOther(c, a.waitingPage(event))
 	}
-	c.Response().Header().Set(headerShopWait, a.waitingPage(event))
-	return errNotYourTurn
+	wait := a.waitingPage(event)
+	c.Response().Header().Set(headerShopWait, wait)
+	return notYourTurn(wait)
 }
 
 // asked is the request that a proxy asks about.

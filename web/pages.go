@@ -136,11 +136,17 @@ func (s *Server) errorPage(c echo.Context, p problem) error {
 	switch {
 	case p.Code == "no_such_route":
 		v.Title, v.Detail = "There is no such page", "The address may be mistyped, or what was here is over."
+	case p.Code == "not_your_turn":
+		v.Detail = "It is not your turn yet, or your turn is over. What you sent did not reach the shop."
+		v.Next, v.NextWord = c.Response().Header().Get(headerShopWait), "To the waiting room"
 	case p.Code == "no_such_order":
 		v.Title = "There is no such order"
 		v.Detail = "No order of yours has this address. Orders open only in the browser that made them; please use that one."
 	case p.Status == http.StatusServiceUnavailable, p.Code == "shop_unavailable":
-		v.Title, v.Next, v.NextWord = "One moment, please", c.Request().URL.Path, "Try again"
+		v.Title, v.NextWord = "One moment, please", "Try again"
+		if to := c.Request().URL.RequestURI(); sale.LocalTarget(to) { // a shop's visitor may ask for //other.site
+			v.Next = to
+		}
 		if c.Request().Method == http.MethodGet {
 			v.Reload = max(3, wholeSeconds(p.RetryAfter))
 		}

@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httputil"
-	"net/netip"
 	"net/url"
 	"path"
 	"strings"
@@ -189,7 +188,7 @@ func (p *protector) rewrite(r *httputil.ProxyRequest) {
 	r.SetURL(p.Upstream)
 	r.Out.Host = r.In.Host
 	r.Out.URL.RawQuery = r.In.URL.RawQuery
-	proxied := p.fromProxy(r.In)
+	proxied := inAny(p.conf.Proxies, parseAddr(r.In.RemoteAddr))
 	for name := range r.Out.Header {
 		if forged(name, proxied) {
 			delete(r.Out.Header, name)
@@ -223,18 +222,4 @@ func forged(name string, proxied bool) bool {
 		return !proxied || strings.Contains(name, "_")
 	}
 	return plain == "http2-settings"
-}
-
-// fromProxy tells whether a trusted proxy sent the request.
-func (p *protector) fromProxy(r *http.Request) bool {
-	at, err := netip.ParseAddrPort(r.RemoteAddr)
-	if err != nil {
-		return false
-	}
-	for _, t := range p.conf.Proxies {
-		if t.Contains(at.Addr().Unmap()) {
-			return true
-		}
-	}
-	return false
 }

@@ -88,6 +88,25 @@ func TestCheckTakesAllTheCookiesOfAShop(t *testing.T) {
 	}
 }
 
+func TestBadBodyIsNotBlamedOnTheShop(t *testing.T) {
+	s, _ := protect(t, "--exclude", hooks+"*")
+	s.makeEvent()
+	conn, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	_ = conn.SetDeadline(time.Now().Add(20 * time.Second))
+	_, _ = io.WriteString(conn, "POST "+hooks+"pay HTTP/1.1\r\nHost: shop\r\nTransfer-Encoding: chunked\r\n\r\nno chunk\r\n")
+	resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	if err != nil || resp.StatusCode != http.StatusBadRequest {
+		t.Errorf("got %v, %v", resp, err)
+	}
+	if strings.Contains(s.w.err.String(), "shop_unavailable") {
+		t.Errorf("the log says %s", s.w.err.String())
+	}
+}
+
 func TestProtectKeepsWhatATrustedProxyTells(t *testing.T) {
 	s, _ := protect(t, "--exclude", hooks+"*", "--trusted-proxies", "127.0.0.1")
 	g := s.guest().get(hooks+"pay", "X-Forwarded-For", "192.0.2.66", "X-Forwarded-Proto", "https", "X-Forwarded-Port", "443", "X_Forwarded_Port", "forged").sees(200).silent("forged")

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httputil"
@@ -100,6 +101,9 @@ func (p *protector) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	_ = conn.SetWriteDeadline(time.Time{}) // a shop may take its time
+	if r.ContentLength != 0 {
+		r.Body = heard{r.Body}
+	}
 	if plain && p.Exclude.match(r.URL.Path) {
 		p.shop.ServeHTTP(w, r)
 		return
@@ -171,6 +175,21 @@ func (p *protector) keepOut(w http.ResponseWriter, r *http.Request, err error) {
 	}
 }
 
+// errBody is what stands before an error of a body that a client sends.
+var errBody = errors.New("the client's body")
+
+// heard is a body whose errors tell that they are the client's.
+type heard struct{ io.ReadCloser }
+
+// Read reads from the client.
+func (h heard) Read(b []byte) (int, error) {
+	n, err := h.ReadCloser.Read(b)
+	if err != nil && err != io.EOF {
+		err = fmt.Errorf("%w: %w", errBody, err)
+	}
+	return n, err
+}
+
 // unreached answers when the shop does not.
 func (p *protector) unreached(w http.ResponseWriter, r *http.Request, err error) {
 	if errors.Is(err, context.Canceled) { // the client has gone
@@ -179,6 +198,10 @@ func (p *protector) unreached(w http.ResponseWriter, r *http.Request, err error)
 	}
 	c := p.echo.NewContext(r, w)
 	p.prepare(c)
+	if errors.Is(err, errBody) { // no fault of the shop's, and nothing to log
+		p.fail(c, errBadRequest)
+		return
+	}
 	p.fail(c, errNoShop.Because(fmt.Errorf("the shop: %w", err)))
 }
 

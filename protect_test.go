@@ -52,6 +52,7 @@ func TestProtectTellsTheShopWhoAsksAndHidesWhatIsForged(t *testing.T) {
 	s, _ := protect(t)
 	s.makeEvent()
 	g := s.guest().joins()
+	g.get("/headers", "Cookie", "foyer_staff=forged; cart=7"+g.cookies()).sees(200, "cart=7").silent("forged")
 	g.get("/headers", "X_Foyer_Visitor", "forged", "X-Foyer-Other", "forged", "X-Forwarded-For", "192.0.2.66", "X-Forwarded-Proto", "https", "X-Real-IP", "192.0.2.66", "Connection", "X-Hop", "X-Hop", "hop").sees(200).silent("forged", "192.0.2.66", "X-Hop")
 	for name, want := range map[string]string{
 		"X-Forwarded-For": "127.0.0.1", "X-Forwarded-Proto": "http", "X-Forwarded-Host": strings.TrimPrefix(s.url, "http://"), "X-Real-Ip": "127.0.0.1", "Host": strings.TrimPrefix(s.url, "http://"),

@@ -10,6 +10,7 @@ import (
 	"net/http/httputil"
 	"net/url"
 	"path"
+	"slices"
 	"strings"
 	"time"
 
@@ -217,6 +218,7 @@ func (p *protector) rewrite(r *httputil.ProxyRequest) {
 			delete(r.Out.Header, name)
 		}
 	}
+	dropStaff(r.Out.Header)
 	if up := r.Out.Header.Get("Upgrade"); up != "" && !strings.EqualFold(up, "websocket") { // more requests could follow in what HTTP/2 would make of it, and nobody would look at them
 		r.Out.Header.Del("Upgrade")
 		r.Out.Header.Del("Connection")
@@ -229,6 +231,28 @@ func (p *protector) rewrite(r *httputil.ProxyRequest) {
 	r.Out.Header.Set("X-Real-Ip", p.address(r.In))
 	if pass, ok := r.In.Context().Value(passKey{}).(sale.Pass); ok {
 		p.passOn(r.Out.Header, pass, true)
+	}
+}
+
+// dropStaff takes the session of staff out of the cookies: browsers send it to
+// every port of a host, and the shop is somebody else's.
+func dropStaff(h http.Header) {
+	lines := h["Cookie"]
+	for i, line := range lines {
+		if !strings.Contains(line, staffCookie) {
+			continue
+		}
+		var kept []string
+		for part := range strings.SplitSeq(line, ";") {
+			part = strings.TrimSpace(part)
+			if name, _, _ := strings.Cut(part, "="); strings.TrimPrefix(name, hostPrefix) != staffCookie {
+				kept = append(kept, part)
+			}
+		}
+		lines[i] = strings.Join(kept, "; ")
+	}
+	if h["Cookie"] = slices.DeleteFunc(lines, func(line string) bool { return line == "" }); len(h["Cookie"]) == 0 {
+		delete(h, "Cookie")
 	}
 }
 

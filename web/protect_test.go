@@ -1,6 +1,7 @@
 package web
 
 import (
+	"net/http"
 	"net/http/httptest"
 	"net/url"
 	"testing"
@@ -42,6 +43,17 @@ func TestPatternsTakeWhatTheySay(t *testing.T) {
 	for pattern, good := range map[string]bool{"/*": true, "/a/*/b": true, "/a": true, "a": false, "": false, "//a": false, "/../a": false, "/[": false, `/\a`: false, "/a?b": false, "/%2e": false, "/a/**": false, "/a/..;x": false} {
 		if err := CheckPattern(pattern); (err == nil) != good {
 			t.Errorf("%q: %v", pattern, err)
+		}
+	}
+}
+
+func TestSessionOfStaffDoesNotReachTheShop(t *testing.T) {
+	for cookies, want := range map[string]string{
+		"foyer_staff=s": "", "a=b; foyer_staff=s;c=d": "a=b; c=d", "__Host-foyer_staff=s; a=b": "a=b", "a=b;c=d": "a=b;c=d", "xfoyer_staff=1": "xfoyer_staff=1", "a=foyer_staff=s": "a=foyer_staff=s", "": "",
+	} {
+		h := http.Header{"Cookie": {cookies}}
+		if dropStaff(h); h.Get("Cookie") != want {
+			t.Errorf("%q: got %q, want %q", cookies, h.Get("Cookie"), want)
 		}
 	}
 }

@@ -89,22 +89,41 @@ func TestCheckTakesAllTheCookiesOfAShop(t *testing.T) {
 	}
 }
 
+// begins sends the head of a request, and perhaps more, and reads the answer.
+func (s *shopfront) begins(request string) (status int) {
+	s.t.Helper()
+	conn, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer conn.Close()
+	_ = conn.SetDeadline(time.Now().Add(10 * time.Second))
+	_, _ = io.WriteString(conn, strings.ReplaceAll(request, "\n", "\r\n"))
+	resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	if err != nil {
+		s.t.Fatalf("%q: %v", request, err)
+	}
+	return resp.StatusCode
+}
+
 func TestBadBodyIsNotBlamedOnTheShop(t *testing.T) {
 	s, _ := protect(t, "--exclude", hooks+"*")
 	s.makeEvent()
-	conn, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close()
-	_ = conn.SetDeadline(time.Now().Add(20 * time.Second))
-	_, _ = io.WriteString(conn, "POST "+hooks+"pay HTTP/1.1\r\nHost: shop\r\nTransfer-Encoding: chunked\r\n\r\nno chunk\r\n")
-	resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
-	if err != nil || resp.StatusCode != http.StatusBadRequest {
-		t.Errorf("got %v, %v", resp, err)
+	if got := s.begins("POST " + hooks + "pay HTTP/1.1\nHost: shop\nTransfer-Encoding: chunked\n\nno chunk\n"); got != 400 {
+		t.Errorf("got %d, want 400", got)
 	}
 	if strings.Contains(s.w.err.String(), "shop_unavailable") {
 		t.Errorf("the log says %s", s.w.err.String())
+	}
+}
+
+func TestLargeUploadIsKeptOutBeforeItIsSent(t *testing.T) {
+	s, _ := protect(t)
+	s.makeEvent()
+	for _, head := range []string{"Content-Length: 100000000\n\n", "Content-Length: 1000\nExpect: 100-continue\n\n"} {
+		if got := s.begins("POST /post HTTP/1.1\nHost: shop\n" + head); got != 429 {
+			t.Errorf("%q: got %d, want 429", head, got)
+		}
 	}
 }
 

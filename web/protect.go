@@ -102,11 +102,8 @@ func (p *protector) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	_ = conn.SetWriteDeadline(time.Time{}) // a shop may take its time
-	if r.ContentLength != 0 {
-		r.Body = heard{r.Body}
-	}
 	if plain && p.Exclude.match(r.URL.Path) {
-		p.shop.ServeHTTP(w, r)
+		p.letPass(r.Context(), w, r)
 		return
 	}
 	pass, err := p.gate(r, p.Event)
@@ -119,7 +116,17 @@ func (p *protector) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		p.keepOut(w, r, err)
 		return
 	}
-	p.shop.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), passKey{}, pass)))
+	p.letPass(context.WithValue(r.Context(), passKey{}, pass), w, r)
+}
+
+// letPass hands a request to the shop, as a copy: net/http looks at the body of
+// its own.
+func (p *protector) letPass(ctx context.Context, w http.ResponseWriter, r *http.Request) {
+	r = r.WithContext(ctx)
+	if r.ContentLength != 0 {
+		r.Body = heard{r.Body}
+	}
+	p.shop.ServeHTTP(w, r)
 }
 
 // limitOwn gives a request that Foyer answers itself the time-outs of the main

@@ -58,6 +58,9 @@ func drawCommand(ctx context.Context, p program, args []string) error {
 	if !isServer(r.server) {
 		return usageError("--server is no address such as http://127.0.0.1:8080")
 	}
+	if sum, err := hex.DecodeString(d.commitment); d.commitment != "" && (err != nil || len(sum) != sha256.Size) {
+		return usageError("--commitment %q is no fingerprint: that is 64 characters, 0-9 and a-f", d.commitment)
+	}
 	if _, err := uuid.Parse(d.place); d.place != "" && err != nil {
 		return usageError("--place %q is no queue id", d.place)
 	}

@@ -66,7 +66,8 @@ func TestDrawVerify(t *testing.T) {
 	}{
 		"sound":                      {func(*toldDraw) {}, "", ""},
 		"shown before":               {func(*toldDraw) {}, "--commitment " + strings.ToUpper(shown) + " ", ""},
-		"another was shown":          {func(*toldDraw) {}, "--commitment 00 ", "another draw"},
+		"another was shown":          {func(*toldDraw) {}, "--commitment " + strings.Repeat("00", 32) + " ", "another draw"},
+		"nothing that was shown":     {func(*toldDraw) {}, "--commitment 00 ", "is no fingerprint"},
 		"not held":                   {func(d *toldDraw) { delete(d.doc, "seed") }, "", "not held yet"},
 		"another seed":               {func(d *toldDraw) { d.doc["seed"] = strings.Repeat("08", 32) }, "", "does not fit its fingerprint"},
 		"a seed that is none":        {func(d *toldDraw) { d.doc["seed"] = "x" }, "", "does not fit its fingerprint"},

@@ -103,6 +103,7 @@ func (e eventFlags) create(ctx context.Context, p program, name string) error {
 	if err := d.Decode(&settings); err != nil {
 		return fmt.Errorf("%s is no event: %w", name, err)
 	}
+	_, missing := os.Stat(filepath.Join(e.data, "foyer.db"))
 	return e.withOffice(true, func(o *sale.Office) error {
 		ev, err := o.CreateEvent("command line", settings)
 		if err != nil {
@@ -114,6 +115,9 @@ func (e eventFlags) create(ctx context.Context, p program, name string) error {
 			}
 		}
 		fmt.Fprintf(p.out, "created %s: %s\n", ev.ID, ev.Name)
+		if missing != nil {
+			fmt.Fprintf(p.out, "in the new file %s; a foyer that runs with another --data does not see it\n", filepath.Join(e.data, "foyer.db"))
+		}
 		return nil
 	})
 }

@@ -13,6 +13,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"regexp"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -122,11 +123,11 @@ func sentence(err error) string {
 	for _, known := range []error{store.ErrInUse, store.ErrUnwritable, store.ErrBadFile} {
 		s = strings.ReplaceAll(s, known.Error()+": ", "")
 	}
-	for _, room := range []string{"store: ", "seats: ", "webhook: ", "mailsink: ", "natssink: ", "kafkasink: ", "filesink: ", "sale: "} {
-		s = strings.ReplaceAll(s, room, "")
-	}
-	return s
+	return ourRooms.ReplaceAllString(s, "$1")
 }
+
+// ourRooms are the names of our rooms at the start of an error or of a part of it.
+var ourRooms = regexp.MustCompile(`(^|: |; |\n)(?:(?:store|seats|webhook|mailsink|natssink|kafkasink|filesink|sale): )+`)
 
 func exitCode(err error) int {
 	var f failure

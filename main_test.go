@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -360,6 +361,19 @@ func TestVersionAndHelp(t *testing.T) {
 	for _, args := range [][]string{{"help"}, {"serve", "--help"}, {"demo", "-h"}, {"event", "--help"}, {"plan", "--help"}, {"check", "--help"}, {"lane", "--help"}, {"outbox", "--help"}, {"report", "--help"}} {
 		if code := w.run(args...); code != exitOK || len(w.out.String()) < 100 {
 			t.Errorf("foyer %v: %d, %q", args, code, w.out.String())
+		}
+	}
+}
+
+func TestSentenceLeavesWordsWhole(t *testing.T) {
+	for in, want := range map[string]string{
+		"sale: bad":                              "bad",
+		"store: seats: bad; webhook: worse":      "bad; worse",
+		"a draw has no presale: it is one":       "a draw has no presale: it is one",
+		"cannot read plan.csv: seats: no header": "cannot read plan.csv: no header",
+	} {
+		if got := sentence(errors.New(in)); got != want {
+			t.Errorf("%q became %q, want %q", in, got, want)
 		}
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"foyer/sale"
 	"foyer/web"
 )
 
@@ -48,8 +49,8 @@ func (p *protection) check() error {
 		return usageError("--upstream has no such port; it must be the address of the shop such as http://127.0.0.1:3000")
 	}
 	p.upstream = u
-	if p.Event == "" {
-		return usageError("--event must name the event whose turns let people in")
+	if !sale.EventID(p.Event) {
+		return usageError("--event must name the event whose turns let people in: 1 to 64 of a-z, 0-9 and -")
 	}
 	if _, _, err := net.SplitHostPort(p.Listen); err != nil {
 		return usageError("--listen %q must be HOST:PORT such as 0.0.0.0:80", p.Listen)

@@ -96,8 +96,13 @@ func (r remote) ask(ctx context.Context, method, path string, body []byte, out a
 		if json.Unmarshal(answer, &problem) != nil || problem.Detail == "" {
 			return fmt.Errorf("%s answered %s", shownURL(r.server), res.Status)
 		}
-		if problem.Code == "bad_lane" { // what is wrong stands on the command line
+		switch problem.Code {
+		case "bad_lane": // what is wrong stands on the command line
 			return usageError("%s", problem.Detail)
+		case "no_key":
+			return fmt.Errorf("the key in FOYER_ADMIN_KEY is not one of %s", shownURL(r.server))
+		case "wrong_role":
+			return fmt.Errorf("the role of the key in FOYER_ADMIN_KEY does not allow that at %s", shownURL(r.server))
 		}
 		return errors.New(string(problem.Detail))
 	}

@@ -200,6 +200,9 @@ func TestInThePresaleMembersAreCalledAndThePublicStaysInTheLobby(t *testing.T) {
 		for _, v := range append(slices.Clone(public), members...) {
 			v.is(sale.Lobby)
 		}
+		if m, p := members[0].poll(), public[0].poll(); m.Rank != 0 || p.Rank != 2 { // the presale comes first
+			h.Errorf("before the presale the first member has rank %d, the first of the public %d", m.Rank, p.Rank)
+		}
 		h.at(60*sec - ms)
 		h.tick()
 		h.line(4, 0)

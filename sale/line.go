@@ -232,8 +232,8 @@ func (o *Office) show(r Reader, e *Event, p Place) PlaceView {
 func rank(r Reader, e *Event, p Place) int {
 	line := r.Line(e.ID)
 	turns := e.turns(line)
-	if p.Class == Member && e.Presale(r.Calendar()) {
-		turns.Share = queue.Tens // none of the public comes before, until it opens
+	if e.PresaleAt != nil && !e.opened(r.Calendar()) {
+		turns.Share = queue.Tens // none of the public comes before it opens
 	}
 	if p.Number+1 != line.Next {
 		return r.Rank(e.ID, p.Class, p.Number, turns)

@@ -27,6 +27,9 @@ func DefaultSettings() Settings {
 
 var idPattern = regexp.MustCompile(`^[a-z0-9-]{1,64}$`)
 
+// EventID tells whether an event can have this id.
+func EventID(id string) bool { return idPattern.MatchString(id) }
+
 const maxPrice = 1_000_000_000_000 // minor units; a whole order stays far below int64
 
 // check tells everything that is wrong with the settings, or nil. What they named
@@ -39,7 +42,7 @@ func (s *Settings) check(providers map[string]Provider, challenges []string, bef
 			wrong = append(wrong, fmt.Sprintf(format, args...))
 		}
 	}
-	add(!idPattern.MatchString(s.ID), "id must be 1 to 64 of a-z, 0-9 and -.")
+	add(!EventID(s.ID), "id must be 1 to 64 of a-z, 0-9 and -.")
 	for _, t := range []string{checkText("name", s.Name, 1, 200), checkText("venue", s.Venue, 0, 200)} {
 		add(t != "", "%s", t)
 	}

@@ -33,7 +33,8 @@ const way = () => blind || status.classes || !place.number ? 0 : place.number - 
 const exact = () => way() <= 0 || way() >= place.way
 const rank = () => exact() ? place.rank : Math.ceil(place.rank * way() / place.way)
 const ahead = r => over() ? 'Your place is kept in case some do come back.' : status.phase == 'CLOSED' ? 'The sale is closed. Your place is kept in case it opens again.' :
-	mine == 'LOBBY' ? 'until the sale opens. Then the ' + (place.draw ? 'order is drawn.' : 'line starts moving.') :
+	mine == 'LOBBY' ? (place.class == 'member' && status.opensAt > place.opensAt ? 'until the presale begins. Then the members’ line starts moving.' :
+		'until the sale opens. ' + (place.draw ? 'Then the order is drawn.' : status.presale ? 'Members are let in already.' : 'Then the line starts moving.')) :
 	r ? (r > 1 ? 'people are' : 'person is') + ' ahead of you' : 'You are next'
 // The wait of a rank, as the server reckons it.
 const range = r => {

@@ -84,7 +84,7 @@ func runNginx(t *testing.T, bin string, fit *strings.Replacer, url string) {
 	for _, kind := range []string{"client_body", "proxy", "fastcgi", "uwsgi", "scgi"} {
 		temp += kind + "_temp_path " + filepath.Join(dir, kind) + ";\n"
 	}
-	text := strings.ReplaceAll(fit.Replace(string(site)), "/var/cache/nginx/foyer", filepath.Join(dir, "cache"))
+	text := strings.ReplaceAll(fit.Replace(string(site)), "/var/lib/nginx/foyer", filepath.Join(dir, "cache"))
 	conf := user + "daemon off;\npid " + filepath.Join(dir, "pid") + ";\nerror_log stderr warn;\nworker_rlimit_nofile 10000;\nevents { worker_connections 4096; }\nhttp {\naccess_log off;\n" + temp + text + "}\n"
 	file := filepath.Join(dir, "nginx.conf")
 	if err := os.WriteFile(file, []byte(conf), 0o600); err != nil {

@@ -135,7 +135,7 @@ func (s *Server) linePage(c echo.Context) error {
 		}
 		v.Wait = waitWords(p.WaitLow, p.WaitHigh)
 		v.Why, v.Odds = slowerWords(p.Slower, e.Slowed), chanceWords(p.Chance)
-		if p.OpensAt != nil { // for a member the presale
+		if p.OpensAt != nil && p.OpensAt.After(p.Now) { // for a member the presale
 			v.Opens = zoned(p.OpensAt, e.TimeZone)
 		}
 	case sale.Ready:

@@ -163,7 +163,7 @@ var (
 		Code: "unavailable", RetryAfter: refusedEntry,
 		Detail: "The waiting room of this shop cannot let anybody in at present. Try again in a moment.",
 	}
-	errNoShop = &sale.Refusal{Code: "shop_unavailable", RetryAfter: refusedEntry, Detail: "The shop does not answer. Your turn goes on; try again in a moment."}
+	errNoShop = &sale.Refusal{Code: "shop_unavailable", RetryAfter: refusedEntry, Detail: "The shop does not answer. If you have your turn, it goes on; try again in a moment."}
 )
 
 // keepOut answers whoever is not let in; err is why nobody knows.

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"io/fs"
 	"path"
+	"regexp"
 	"strings"
 
 	"github.com/labstack/echo/v4"
@@ -22,41 +23,63 @@ type asset struct {
 // assets are the served files by name.
 var assets = readAssets()
 
+// assetKinds are the types of the files that are served.
+var assetKinds = map[string]string{
+	".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8",
+	".svg": "image/svg+xml", ".txt": "text/plain; charset=utf-8",
+}
+
 func readAssets() map[string]*asset {
-	kinds := map[string]string{
-		".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8",
-		".svg": "image/svg+xml", ".txt": "text/plain; charset=utf-8",
-	}
 	m := map[string]*asset{}
 	files, err := fs.ReadDir(static.Files, ".")
 	if err != nil {
 		panic(err) // the files are part of the program
 	}
 	for _, f := range files {
-		kind, served := kinds[path.Ext(f.Name())]
-		if f.IsDir() || !served {
-			continue
+		if _, served := assetKinds[path.Ext(f.Name())]; served && !f.IsDir() {
+			readAsset(m, f.Name())
 		}
-		data, err := static.Files.ReadFile(f.Name())
-		if err != nil {
-			panic(err)
-		}
-		sum := sha256.Sum256(data)
-		a := &asset{name: f.Name(), hash: hex.EncodeToString(sum[:5])}
-		a.document = newDocument(kind, a.hash, data, pack(data))
-		m[a.name] = a
 	}
 	return m
 }
 
-// assetPath is the address of a file that changes whenever the file does.
+// imported is where a script imports another one of ours.
+var imported = regexp.MustCompile(`'(?:\./|/static/)([a-z]+\.js)'`)
+
+// readAsset reads a file, and before it those that it imports: it is served with
+// their addresses, which are the only ones that a proxy in front of a shop lets through.
+func readAsset(m map[string]*asset, name string) *asset {
+	if a := m[name]; a != nil {
+		return a
+	}
+	data, err := static.Files.ReadFile(name)
+	if err != nil {
+		panic(err)
+	}
+	data = imported.ReplaceAllFunc(data, func(quoted []byte) []byte {
+		other := string(imported.FindSubmatch(quoted)[1])
+		return []byte("'" + readAsset(m, other).address() + "'")
+	})
+	sum := sha256.Sum256(data)
+	a := &asset{name: name, hash: hex.EncodeToString(sum[:5])}
+	a.document = newDocument(assetKinds[path.Ext(name)], a.hash, data, pack(data))
+	m[name] = a
+	return a
+}
+
+// address is where the file is served; it changes whenever the file does.
+func (a *asset) address() string {
+	ext := path.Ext(a.name)
+	return "/static/" + strings.TrimSuffix(a.name, ext) + "." + a.hash + ext
+}
+
+// assetPath is the address of a file of this name.
 func assetPath(name string) string {
 	a, ok := assets[name]
 	if !ok {
 		panic("web: no static file " + name)
 	}
-	ext := path.Ext(name)
-	return "/static/" + strings.TrimSuffix(name, ext) + "." + a.hash + ext
+	return a.address()
 }
 
 // serveAsset answers /static/NAME.HASH.EXT for a year and /static/NAME.EXT as

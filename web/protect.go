@@ -146,12 +146,8 @@ func (p *protector) room(at string) bool {
 	if at == api+"/visitors" {
 		return true
 	}
-	name, ok := strings.CutPrefix(at, "/static/")
-	if !ok {
-		return false
-	}
 	for _, a := range assets {
-		if assetPath(a.name) == "/static/"+name {
+		if a.address() == at {
 			return true
 		}
 	}

@@ -4,6 +4,8 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"regexp"
+	"strings"
 	"testing"
 	"time"
 )
@@ -55,5 +57,22 @@ func TestSessionOfStaffDoesNotReachTheShop(t *testing.T) {
 		if dropStaff(h); h.Get("Cookie") != want {
 			t.Errorf("%q: got %q, want %q", cookies, h.Get("Cookie"), want)
 		}
+	}
+}
+
+// In front of a shop only the addresses with a hash are Foyer's, in the recipes of examples too.
+func TestScriptsImportWhatAProtectedShopLetsThrough(t *testing.T) {
+	p, scripts := &protector{}, regexp.MustCompile(`'[^' ]*\.js'`)
+	seen := 0
+	for name, a := range assets {
+		for _, quoted := range scripts.FindAllString(string(a.plain.body), -1) {
+			seen++
+			if at := strings.Trim(quoted, "'"); !p.room(at) {
+				t.Errorf("%s imports %s, which is the shop's", name, at)
+			}
+		}
+	}
+	if seen < 7 {
+		t.Errorf("%d imports were found", seen)
 	}
 }

@@ -155,6 +155,8 @@ func slowerWords(why string, l *sale.Slowed) string {
 	switch {
 	case why == sale.SlowerTurns:
 		return "People take longer than expected."
+	case why == sale.SlowerMembers:
+		return "Members wait too and have a share of the turns."
 	case why == sale.SlowerTrouble:
 		return "Fewer people are let in for a while, because something behind the line is slow."
 	case why != sale.SlowerLowered || l == nil:

@@ -140,3 +140,22 @@ func TestLineSaysWhyItIsSlowerAndWhatMayBeHopedFor(t *testing.T) {
 		t.Errorf("the pace is back: %s", status.Body)
 	}
 }
+
+func TestLineTellsThePublicThatMembersHaveAShare(t *testing.T) {
+	h := newHouse(t)
+	h.event("gala", `"line":"always"`)
+	b := h.browser()
+	b.follow(b.post("/events/gala/line")).silent("Members wait too")
+	code := h.codes("gala", `{"count":1,"class":"member"}`)[0]
+	h.do("POST", "/api/v1/events/gala/queue", `{"code":"`+code+`"}`, "X-Visitor", h.visitor()).want(201)
+	b.get("/events/gala/line").says("Your turn in", "Members wait too and have a share of the turns.")
+}
+
+func TestLineOfADrawNamesNoNumberBeforeIt(t *testing.T) {
+	h := newHouse(t)
+	h.event("lots", `"order":"draw"`, `"opensAt":"`+h.clock.now().Add(time.Hour).UTC().Format(time.RFC3339)+`"`)
+	b := h.browser()
+	b.follow(b.post("/events/lots/line")).says("The order is drawn when the sale opens", "/events/lots/draw").silent("starts moving")
+	h.staff("POST", "/api/v1/admin/events/lots/close", `{"message":""}`).want(200)
+	b.get("/events/lots/line").says("Your place is kept in case it opens again.").silent("You are number")
+}

@@ -1,14 +1,12 @@
 package sale
 
 import (
-	"encoding/base32"
+	"crypto/subtle"
 	"encoding/binary"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
-
-	"crypto/subtle"
 )
 
 // CodeBatch is codes that were made at once. The codes themselves are functions of
@@ -38,17 +36,12 @@ const (
 	indexBits  = 14
 	codeHead   = 3 // bytes
 	codeMAC    = 7 // bytes: 56 bits
-	codeLength = (codeHead + codeMAC) * 8 / 5
 )
-
-// crockford is base32 as people can read it out (Crockford), without padding.
-var crockford = base32.NewEncoding("0123456789ABCDEFGHJKMNPQRSTVWXYZ").WithPadding(base32.NoPadding)
 
 // codeText writes a code of an event: "4X0K-...", 19 characters.
 func (o *Office) codeText(ordinal uint32, c Code) string {
 	b := o.codeBytes(ordinal, c)
-	s := crockford.EncodeToString(b[:])
-	return s[:4] + "-" + s[4:8] + "-" + s[8:12] + "-" + s[12:]
+	return writeLetters(b[:])
 }
 
 // codeBytes is batch and index, and 56 bits of a MAC over the event and them.
@@ -61,28 +54,10 @@ func (o *Office) codeBytes(ordinal uint32, c Code) (b [codeHead + codeMAC]byte) 
 	return b
 }
 
-// readCode reads a code as somebody typed it: in small letters, with or without
-// dashes and blanks, O for 0, and I or L for 1.
+// readCode reads a code as somebody typed it.
 func (o *Office) readCode(ordinal uint32, text string) (c Code, ok bool) {
-	var plain [codeLength]byte
-	n := 0
-	for _, r := range strings.ToUpper(text) {
-		switch {
-		case strings.ContainsRune("-\u2010\u2011\u2012\u2013\u2014 \t\u00a0", r):
-			continue
-		case r == 'O':
-			r = '0'
-		case r == 'I', r == 'L':
-			r = '1'
-		}
-		if r > 'Z' || n == len(plain) {
-			return c, false
-		}
-		plain[n] = byte(r)
-		n++
-	}
 	var b [codeHead + codeMAC]byte
-	if got, err := crockford.Decode(b[:], plain[:n]); err != nil || got != len(b) {
+	if !readLetters(text, b[:]) {
 		return c, false
 	}
 	packed := uint32(b[0])<<16 | uint32(b[1])<<8 | uint32(b[2])

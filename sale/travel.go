@@ -3,9 +3,7 @@ package sale
 import (
 	"crypto/hmac"
 	"crypto/sha256"
-	"encoding/base32"
 	"encoding/binary"
-	"strings"
 
 	"github.com/google/uuid"
 )
@@ -15,12 +13,9 @@ import (
 // It is 48 characters of Crockford's base32, in groups of four. A code is good
 // while its generation is [Place.Links]; nothing of it lies on disk.
 const (
-	returnBody  = 21
-	returnMAC   = 9 // 72 bits: with the body it fills 48 characters
-	returnGroup = 4
+	returnBody = 21
+	returnMAC  = 9 // 72 bits: with the body it fills 48 characters
 )
-
-var returnLetters = base32.NewEncoding("0123456789ABCDEFGHJKMNPQRSTVWXYZ").WithPadding(base32.NoPadding)
 
 // ReturnCode is the code of a place.
 type ReturnCode struct {
@@ -162,15 +157,7 @@ func (o *Office) returnCode(e *Event, p Place) string {
 	returnHead(b[:], e, p, p.Links)
 	tag := o.returnTag(e, p, p.Links)
 	copy(b[returnBody:], tag[:])
-	plain := returnLetters.EncodeToString(b[:])
-	var code strings.Builder
-	for i := 0; i < len(plain); i += returnGroup {
-		if i > 0 {
-			code.WriteByte('-')
-		}
-		code.WriteString(plain[i : i+returnGroup])
-	}
-	return code.String()
+	return writeLetters(b[:])
 }
 
 func returnHead(b []byte, e *Event, p Place, generation uint8) {
@@ -190,32 +177,13 @@ func (o *Office) returnTag(e *Event, p Place, generation uint8) (tag [returnMAC]
 	return tag
 }
 
-// readReturn reads a code as people type it: in either case, with or without
-// dashes and spaces, O for 0 and I or L for 1.
+// readReturn reads a code as somebody typed it.
 func readReturn(code string) (c returnClaim, ok bool) {
-	const longest = 200 // characters, with every gap that is forgiven
-	if len(code) > longest {
+	var b [returnBody + returnMAC]byte
+	if !readLetters(code, b[:]) {
 		return c, false
 	}
-	plain := strings.Map(func(r rune) rune {
-		switch r {
-		case '-', ' ', '\t', '\r', '\n':
-			return -1
-		case 'O', 'o':
-			return '0'
-		case 'I', 'i', 'L', 'l':
-			return '1'
-		}
-		if r >= 'a' && r <= 'z' {
-			r -= 'a' - 'A'
-		}
-		return r
-	}, code)
-	b, err := returnLetters.DecodeString(plain)
-	if err != nil || len(plain) != returnLetters.EncodedLen(returnBody+returnMAC) {
-		return c, false
-	}
-	c.ordinal, c.generation = binary.BigEndian.Uint32(b), b[20]
+	c.ordinal, c.generation = binary.BigEndian.Uint32(b[:]), b[20]
 	copy(c.visitor[:], b[4:])
 	copy(c.tag[:], b[returnBody:])
 	return c, true

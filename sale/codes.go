@@ -149,7 +149,7 @@ func (o *Office) CreateCodes(actor, event string, b CodeBatch) (CodeBatch, []str
 	add(b.Count < 1 || b.Count > maxCodes, "count must be 1 to %d.", maxCodes)
 	add(b.Uses < 1 || b.Uses > maxUses, "uses must be 1 to %d.", maxUses)
 	if wrong != nil {
-		return b, nil, ErrBadBatch.say(join(wrong))
+		return b, nil, ErrBadBatch.say(strings.Join(wrong, " "))
 	}
 	e, err := o.change(actor, event, "codes.create", func(tx Tx, e *Event) error {
 		switch {
@@ -161,7 +161,7 @@ func (o *Office) CreateCodes(actor, event string, b CodeBatch) (CodeBatch, []str
 		b.Number, b.CreatedAt, b.RevokedAt = uint32(len(e.Codes)+1), tx.Now(), time.Time{}
 		e.Codes = append(slices.Clone(e.Codes), b)
 		return nil
-	}, func(*Event) string { return b.say() })
+	}, func(_, _ *Event) string { return b.say() })
 	if err != nil {
 		return b, nil, err
 	}
@@ -214,6 +214,6 @@ func (o *Office) RevokeCodes(actor, event string, batch uint32) error {
 			e.Codes[b.Number-1].RevokedAt = tx.Now()
 		}
 		return nil
-	}, func(e *Event) string { b, _ := e.batch(batch); return b.say() })
+	}, func(_, e *Event) string { b, _ := e.batch(batch); return b.say() })
 	return err
 }

@@ -1,9 +1,6 @@
 package sale
 
 import (
-	"crypto/sha256"
-	"crypto/subtle"
-	"encoding/json"
 	"slices"
 	"strconv"
 
@@ -19,15 +16,6 @@ type Confirmation struct {
 	Reference string // the venue's name for the payment
 }
 
-// hashes are the record kept of a confirmation: the key, and the body in one
-// canonical form, whatever the order and spacing it was sent in.
-func (c Confirmation) hashes() (key, body []byte) {
-	k := sha256.Sum256([]byte(c.Key))
-	canonical, _ := json.Marshal([]any{c.Amount, c.Currency, c.Reference})
-	b := sha256.Sum256(canonical)
-	return k[:], b[:]
-}
-
 // maxConfirms bounds the idempotency records of one order. Of further keys nothing
 // is remembered: they give the order as it is, and money is known by its reference.
 const maxConfirms = 64
@@ -37,7 +25,7 @@ const maxConfirms = 64
 // not. After the deadline it takes the same seats if they can be had; otherwise the
 // order is REFUND_DUE and the refusal [ErrRefundDue] carries it.
 func (o *Office) Confirm(order uuid.UUID, c Confirmation) (v *OrderView, err error) {
-	key, body := c.hashes()
+	key, body := hashesOf(c.Key, c.Amount, c.Currency, c.Reference)
 	var late *Refusal
 	err = o.store.Update(func(tx Tx) error {
 		v, late = nil, nil
@@ -82,11 +70,8 @@ func (o *Order) tooLate() *Refusal {
 // confirmed finds the record of a confirmation with this key.
 func (o *Order) confirmed(key, body []byte) (known bool, err error) {
 	for _, k := range o.Confirms {
-		if subtle.ConstantTimeCompare(k.Key, key) == 1 {
-			if subtle.ConstantTimeCompare(k.Body, body) != 1 {
-				return true, ErrKeyReused
-			}
-			return true, nil
+		if known, err := again(key, body, k.Key, k.Body); known {
+			return true, err
 		}
 	}
 	return false, nil

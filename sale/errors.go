@@ -26,9 +26,7 @@ func (r *Refusal) Is(target error) bool {
 func (r *Refusal) Unwrap() error { return r.Cause }
 
 // Because is the refusal with its cause.
-func (r *Refusal) Because(cause error) *Refusal { return r.because(cause) }
-
-func (r *Refusal) because(cause error) *Refusal {
+func (r *Refusal) Because(cause error) *Refusal {
 	c := *r
 	c.Cause = cause
 	return &c

@@ -64,7 +64,7 @@ func (o *Office) Pay(ctx context.Context, w PayRequest) (StartedPay, error) {
 	}
 	if err != nil {
 		o.paymentNotStarted(w.Order, req.Attempt)
-		return StartedPay{}, ErrProviderDown.because(err)
+		return StartedPay{}, ErrProviderDown.Because(err)
 	}
 	err = o.store.Update(func(tx Tx) error {
 		n, ok := tx.Order(w.Order)

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"regexp"
 	"slices"
+	"strings"
 	"time"
 
 	"foyer/queue"
@@ -81,7 +82,7 @@ func (s *Settings) check(providers map[string]Provider, challenges []string, bef
 	if wrong == nil {
 		return nil
 	}
-	return ErrBadEvent.say(join(wrong))
+	return ErrBadEvent.say(strings.Join(wrong, " "))
 }
 
 func (r *Rules) check() (wrong []string) {
@@ -109,17 +110,6 @@ func (r *Rules) check() (wrong []string) {
 		wrong = append(wrong, `rules.control must be "off" or "auto".`)
 	}
 	return wrong
-}
-
-func join(sentences []string) string {
-	out := ""
-	for i, s := range sentences {
-		if i > 0 {
-			out += " "
-		}
-		out += s
-	}
-	return out
 }
 
 // CreateEvent makes an event. Settings with no providers take all that are set
@@ -176,15 +166,15 @@ func (o *Office) ChangeEvent(actor, id string, edit func(*Settings) error) (*Eve
 		}
 		e.Slowed = slowedBy(before.Rules, e.Rules, tx.Now(), e.Slowed)
 		return cmp.Or(e.check(o.providers, o.challenges, before), drawOf(e, before.Order, line))
-	}, nil)
+	}, func(before, e *Event) string { return differences(before.Settings, e.Settings) })
 }
 
 // opened tells whether the opening has passed at now.
 func (s *Settings) opened(now time.Time) bool { return s.OpensAt == nil || !now.Before(*s.OpensAt) }
 
 // change runs one change of an event by staff in one transaction. The audit gets
-// what detail says of it afterwards, or its message.
-func (o *Office) change(actor, id, act string, fn func(Tx, *Event) error, detail func(*Event) string) (*Event, error) {
+// what detail says of the event before and after it.
+func (o *Office) change(actor, id, act string, fn func(Tx, *Event) error, detail func(before, after *Event) string) (*Event, error) {
 	var e *Event
 	err := o.store.Update(func(tx Tx) error {
 		old, ok := tx.Event(id)
@@ -198,11 +188,7 @@ func (o *Office) change(actor, id, act string, fn func(Tx, *Event) error, detail
 		}
 		c.Sellable = sellable(tx, &c, tx.Plan(id))
 		tx.PutEvent(&c)
-		said := told(act, old, &c)
-		if detail != nil {
-			said = detail(&c)
-		}
-		o.audit(tx, actor, id, act, said)
+		o.audit(tx, actor, id, act, detail(old, &c))
 		e = &c
 		return nil
 	})
@@ -238,7 +224,7 @@ func (o *Office) OpenEvent(actor, id string) (*Event, error) {
 		}
 		e.Paused, e.Closed = false, false
 		return nil
-	}, nil)
+	}, saidMessage)
 }
 
 // PauseEvent stops the letting-in. The line, turns and holds stay.
@@ -269,7 +255,7 @@ func (o *Office) speak(actor, id, act, message string, fn func(*Event)) (*Event,
 		e.Message = message
 		fn(e)
 		return nil
-	}, nil)
+	}, saidMessage)
 }
 
 // RemoveEvent forgets an event that nobody waits for and that never had an order

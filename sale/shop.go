@@ -1,9 +1,7 @@
 package sale
 
 import (
-	"crypto/sha256"
-	"crypto/subtle"
-	"encoding/json"
+	"errors"
 	"slices"
 	"time"
 
@@ -52,14 +50,6 @@ type TokenRequest struct {
 	Token    string
 	Customer string // the shop's name for the customer, at most 200 characters; "" is the visitor's id
 	Key      string // the Idempotency-Key; not used by [Office.VerifyToken]
-}
-
-// hashes are the record kept of an act.
-func (r TokenRequest) hashes(act string) (key, body []byte) {
-	k := sha256.Sum256([]byte(r.Key))
-	canonical, _ := json.Marshal([]any{act, r.Token, r.Customer})
-	b := sha256.Sum256(canonical)
-	return k[:], b[:]
 }
 
 // TokenView is what a shop is told of a token.
@@ -128,7 +118,7 @@ func (o *Office) VerifyToken(r TokenRequest) (v TokenView, err error) {
 	err = o.store.View(func(rd Reader) error {
 		e, p, err := o.tokenPlace(rd, r.Event, r.Token)
 		if err != nil {
-			if ErrNoSuchEvent.Is(err) {
+			if errors.Is(err, ErrNoSuchEvent) {
 				return err
 			}
 			return nil
@@ -223,7 +213,7 @@ func (o *Office) actOnToken(r TokenRequest, act string, decide func(Tx, *Event, 
 	if wrong := checkText("customerId", r.Customer, 0, 200); wrong != "" {
 		return v, ErrBadCustomer.say(wrong)
 	}
-	key, body := r.hashes(act)
+	key, body := hashesOf(r.Key, act, r.Token, r.Customer)
 	err = o.store.Update(func(tx Tx) error {
 		e, p, err := o.tokenPlace(tx, r.Event, r.Token)
 		if err != nil {
@@ -269,11 +259,8 @@ func (s *ShopClaim) done(key, body []byte) (a ShopAct, known bool, err error) {
 		return a, false, nil
 	}
 	for _, a := range s.Acts {
-		if subtle.ConstantTimeCompare(a.Key, key) == 1 {
-			if subtle.ConstantTimeCompare(a.Body, body) != 1 {
-				return a, true, ErrKeyReused
-			}
-			return a, true, nil
+		if known, err := again(key, body, a.Key, a.Body); known {
+			return a, true, err
 		}
 	}
 	return a, false, nil

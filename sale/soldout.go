@@ -43,19 +43,11 @@ func (o *Office) SetSoldOut(actor, id, override string, message *string) (*Event
 			e.Message = *message
 		}
 		return nil
-	}, nil)
+	}, func(_, e *Event) string { return strings.TrimSpace(cmp.Or(e.SoldOut, "auto") + " " + e.Message) })
 }
 
-// told is what the audit says of a change of an event.
-func told(act string, before, after *Event) string {
-	switch act {
-	case "event.change":
-		return differences(before.Settings, after.Settings)
-	case "event.soldout":
-		return strings.TrimSpace(cmp.Or(after.SoldOut, "auto") + " " + after.Message)
-	}
-	return after.Message
-}
+// saidMessage is what the audit keeps of a change that tells the public something.
+func saidMessage(_, e *Event) string { return e.Message }
 
 // maxDetail bounds what the audit keeps of one change, in characters.
 const maxDetail = 500

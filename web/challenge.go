@@ -106,9 +106,7 @@ func (s *Server) checkProof(r *http.Request, subject challenge.Subject, ask sale
 	defer cancel()
 	err := w.Check(ctx, proof)
 	if err != nil && !errors.Is(err, challenge.ErrProof) {
-		down := *errWidgetDown
-		down.Cause = err
-		return &down
+		return errWidgetDown.Because(err)
 	}
 	return err
 }

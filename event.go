@@ -33,7 +33,7 @@ With --server the running foyer is asked; FOYER_ADMIN_KEY must hold an admin key
 
 forget erases the buyers' names and e-mail addresses from all orders of a closed event; seats, sums and history stay. It
 cannot be taken back. It is refused while messages that tell of buyers are not delivered; see foyer outbox. Free pages
-of the file and older backups may still hold names; the README says how to be rid of those.
+of the file and older backups may still hold names; docs/books.md says how to be rid of those.
 
 `
 

@@ -19,25 +19,25 @@ func init() {
 	}
 }
 
-// shellBlock is the first block of shell commands after a heading of the README.
-func shellBlock(t *testing.T, heading string) string {
+// shellBlock is the first block of shell commands after a heading of a document.
+func shellBlock(t *testing.T, name, heading string) string {
 	t.Helper()
-	readme, err := os.ReadFile("README.md")
+	doc, err := os.ReadFile(name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, after, found := strings.Cut(string(readme), "\n"+heading+"\n")
+	_, after, found := strings.Cut(string(doc), "\n"+heading+"\n")
 	_, after, block := strings.Cut(after, "\n```sh\n")
 	text, _, ends := strings.Cut(after, "\n```\n")
 	if !found || !block || !ends {
-		t.Fatalf("README has no commands under %q", heading)
+		t.Fatalf("%s has no commands under %q", name, heading)
 	}
 	return text
 }
 
 // The commands about tasks are pasted as they stand; only the address of the server is another. What the tasks call is
 // not reached: the machine's own address is not allowed.
-func TestReadmeCommandsAboutTasksWorkWhenPasted(t *testing.T) {
+func TestDocumentedCommandsAboutTasksWorkWhenPasted(t *testing.T) {
 	for _, tool := range []string{"bash", "curl"} {
 		if _, err := exec.LookPath(tool); err != nil {
 			if os.Getenv("CI") == "true" {
@@ -53,7 +53,7 @@ func TestReadmeCommandsAboutTasksWorkWhenPasted(t *testing.T) {
 	if err := os.Chmod(filepath.Join(w.dir, "foyer"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	script := strings.NewReplacer("http://127.0.0.1:8080", url, "https://example.org/", "http://127.0.0.1:1/").Replace(shellBlock(t, "## Requests to be made later"))
+	script := strings.NewReplacer("http://127.0.0.1:8080", url, "https://example.org/", "http://127.0.0.1:1/").Replace(shellBlock(t, "docs/tasks.md", "## Requests to be made later"))
 	cmd := exec.CommandContext(t.Context(), "bash", "-eu", "-c", script)
 	cmd.Dir = w.dir
 	cmd.Env = append(os.Environ(), "FOYER_ADMIN_KEY=a key for this test", "FOYER_SERVER="+url)

@@ -14,9 +14,10 @@ import (
 const axeRules = `axe.run({runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa']})
 	.then(r => r.violations.map(v => v.id + ': ' + v.nodes.map(n => n.html.slice(0, 120)).join(' | ')))`
 
-// TestBrowserFindsNoBarrier runs axe-core over the pages. FOYER_AXE names its
-// axe.min.js, which check.sh fetches from npm.
-func TestBrowserFindsNoBarrier(t *testing.T) {
+// axeCore is the script that finds barriers. FOYER_AXE names its axe.min.js, which
+// check.sh fetches from npm.
+func axeCore(t *testing.T) []byte {
+	t.Helper()
 	file := os.Getenv("FOYER_AXE")
 	if file == "" {
 		leaveOut(t, "FOYER_AXE does not name axe.min.js")
@@ -25,6 +26,12 @@ func TestBrowserFindsNoBarrier(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return axe
+}
+
+// TestBrowserFindsNoBarrier runs axe-core over the pages.
+func TestBrowserFindsNoBarrier(t *testing.T) {
+	axe := axeCore(t)
 	ctx := chrome(t)
 	g := newStage(t)
 	g.event("gala", `"rules":{"maxActive":1,"pickupSeconds":3600,"turnSeconds":3600}`)
@@ -72,14 +79,7 @@ func TestBrowserFindsNoBarrier(t *testing.T) {
 // TestBrowserFindsNoBarrierForStaff is the same for the pages of staff, light and
 // dark, on a small phone, which none of them may outgrow.
 func TestBrowserFindsNoBarrierForStaff(t *testing.T) {
-	file := os.Getenv("FOYER_AXE")
-	if file == "" {
-		leaveOut(t, "FOYER_AXE does not name axe.min.js")
-	}
-	axe, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	axe := axeCore(t)
 	for _, scheme := range []string{"light", "dark"} {
 		t.Run(scheme, func(t *testing.T) {
 			ctx := chrome(t)

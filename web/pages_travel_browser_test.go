@@ -2,7 +2,6 @@ package web
 
 import (
 	"context"
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -85,14 +84,7 @@ func TestBrowserGivesItsOwnPlaceUpForTheOneItBrings(t *testing.T) {
 // TestBrowserFindsNoBarrierForTravellers holds the pages with and for a code to the
 // rules of axe-core, light and dark, on the smallest phone.
 func TestBrowserFindsNoBarrierForTravellers(t *testing.T) {
-	file := os.Getenv("FOYER_AXE")
-	if file == "" {
-		leaveOut(t, "FOYER_AXE does not name axe.min.js")
-	}
-	axe, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	axe := axeCore(t)
 	for _, scheme := range []string{"light", "dark"} {
 		t.Run(scheme, func(t *testing.T) {
 			ctx := chrome(t)

@@ -307,10 +307,13 @@ func TestAVisitorHasEightStreamsAtMost(t *testing.T) {
 	})
 }
 
-// piped opens the stream of a visitor's place over a pipe that holds nothing back:
-// what the client does not read blocks the server.
-func (h *house) piped(visitor, place string) (client net.Conn, end func()) {
+// piped opens the stream of a place in a line that stands, over a pipe that holds
+// nothing back: what the client does not read blocks the server.
+func (h *house) piped() (client net.Conn, end func()) {
 	h.t.Helper()
+	h.event("gala", `"line":"always"`, `"rules":{"maxActive":1}`)
+	visitor := h.visitor()
+	place := h.do("POST", "/api/v1/events/gala/queue", "", "X-Visitor", visitor).text("queueId")
 	client, conn := net.Pipe()
 	server := &http.Server{Handler: h.server}
 	served := make(chan struct{})
@@ -335,10 +338,7 @@ func (h *house) piped(visitor, place string) (client net.Conn, end func()) {
 func TestASlowReaderIsToldTheLastStateOnly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHouse(t)
-		h.event("gala", `"line":"always"`, `"rules":{"maxActive":1}`)
-		visitor := h.visitor()
-		id := h.do("POST", "/api/v1/events/gala/queue", "", "X-Visitor", visitor).text("queueId")
-		client, end := h.piped(visitor, id)
+		client, end := h.piped()
 		defer end()
 		lines := bufio.NewReader(client)
 		read := func() string {
@@ -370,10 +370,7 @@ func TestASlowReaderIsToldTheLastStateOnly(t *testing.T) {
 func TestAReaderWhoReadsNothingIsLetGo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHouse(t)
-		h.event("gala", `"line":"always"`, `"rules":{"maxActive":1}`)
-		visitor := h.visitor()
-		id := h.do("POST", "/api/v1/events/gala/queue", "", "X-Visitor", visitor).text("queueId")
-		_, end := h.piped(visitor, id)
+		_, end := h.piped()
 		defer end()
 		time.Sleep(writePatience / 2)
 		if got := h.server.streams.now(); got != 1 {
@@ -390,10 +387,7 @@ func TestAReaderWhoReadsNothingIsLetGo(t *testing.T) {
 func TestAClientThatGoesIsNoticedAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHouse(t)
-		h.event("gala", `"line":"always"`, `"rules":{"maxActive":1}`)
-		visitor := h.visitor()
-		id := h.do("POST", "/api/v1/events/gala/queue", "", "X-Visitor", visitor).text("queueId")
-		client, end := h.piped(visitor, id)
+		client, end := h.piped()
 		defer end()
 		go func() { _, _ = io.Copy(io.Discard, client) }()
 		time.Sleep(time.Second)

@@ -135,7 +135,7 @@ type asked struct {
 // askedFor reads what Caddy and Traefik (X-Forwarded-*) or the recipe for nginx
 // (X-Original-*) tell of the original request. All of it may be forged and
 // decides only where the one who sent it is sent.
-func askedFor(r *http.Request) (a asked) {
+func askedFor(r *http.Request) asked {
 	first := func(names ...string) string {
 		for _, n := range names {
 			if v := r.Header[n]; len(v) > 0 {
@@ -144,10 +144,14 @@ func askedFor(r *http.Request) (a asked) {
 		}
 		return ""
 	}
-	method := first("X-Original-Method", "X-Forwarded-Method")
-	a.page = (method == "" || method == http.MethodGet || method == http.MethodHead) && strings.Contains(r.Header.Get(echo.HeaderAccept), "text/html")
-	if to := first("X-Original-Uri", "X-Forwarded-Uri"); a.page && sale.LocalTarget(to) {
-		a.target = to
+	return askedBy(first("X-Original-Method", "X-Forwarded-Method"), first("X-Original-Uri", "X-Forwarded-Uri"), r.Header)
+}
+
+// askedBy is a request of this method, "" when nobody told it, for this target.
+func askedBy(method, target string, h http.Header) (a asked) {
+	a.page = (method == "" || method == http.MethodGet || method == http.MethodHead) && strings.Contains(h.Get(echo.HeaderAccept), "text/html")
+	if a.page && sale.LocalTarget(target) {
+		a.target = target
 	}
 	return a
 }

@@ -1,39 +1,16 @@
 package web
 
 import (
-	"errors"
 	"fmt"
 	"net/http"
 	"strconv"
 	"strings"
 	"time"
 
-	"github.com/google/uuid"
 	"github.com/labstack/echo/v4"
 
 	"foyer/sale"
 )
-
-// joinLine joins with a code, "" for none. An address that has shown too many
-// wrong ones is refused whatever it shows, as with keys.
-func (s *Server) joinLine(c echo.Context, visitor uuid.UUID, code string) (v sale.PlaceView, created bool, err error) {
-	v, created, err = s.office.JoinWith(param(c, "event"), visitor, code)
-	if errors.Is(err, sale.ErrBadCode) {
-		s.wrongCodes.wait(customer(s.client(c.Request())), time.Now())
-	}
-	return v, created, err
-}
-
-// guessing refuses an address that has shown too many wrong codes and shows another.
-func (s *Server) guessing(c echo.Context, code string) error {
-	if strings.TrimSpace(code) == "" {
-		return nil
-	}
-	if d := s.wrongCodes.full(customer(s.client(c.Request())), time.Now()); d > 0 {
-		return tooMany("Too many wrong codes came from your address. Wait a moment and try again.", d)
-	}
-	return nil
-}
 
 // batchDoc is a batch of codes; the codes are shown once, when they are made.
 type batchDoc struct {
@@ -72,12 +49,10 @@ func (s *Server) listCodes(c echo.Context, _ *sale.Key) error {
 	return write(c, http.StatusOK, pageOf(docs, ""))
 }
 
-var errBadClass = refuse(sale.ErrBadBatch.Code, `class must be "member" or "public".`)
-
 // classOf reads a class as the API has it.
 func classOf(text string) (class sale.Class, err error) {
 	if class.UnmarshalText([]byte(text)) != nil {
-		return class, errBadClass
+		return class, refuse(sale.ErrBadBatch.Code, `class must be "member" or "public".`)
 	}
 	return class, nil
 }
@@ -108,8 +83,8 @@ func (s *Server) createCodes(c echo.Context, by *sale.Key) error {
 }
 
 // batchNumber reads the number of a batch; what is none is a batch that is not there.
-func batchNumber(c echo.Context) uint32 {
-	n, err := strconv.ParseUint(param(c, "batch"), 10, 32)
+func batchNumber(text string) uint32 {
+	n, err := strconv.ParseUint(text, 10, 32)
 	if err != nil {
 		return 0
 	}
@@ -120,7 +95,7 @@ func (s *Server) revokeCodes(c echo.Context, by *sale.Key) error {
 	if err := readNothing(c); err != nil {
 		return err
 	}
-	if err := s.office.RevokeCodes(actor(by), param(c, "event"), batchNumber(c)); err != nil {
+	if err := s.office.RevokeCodes(actor(by), param(c, "event"), batchNumber(param(c, "batch"))); err != nil {
 		return err
 	}
 	return c.NoContent(http.StatusNoContent)
@@ -152,8 +127,7 @@ func (s *Server) codesForm(c echo.Context, by *sale.Key) error {
 		if c.FormValue("sure") == "" {
 			return s.after(c, refuse(sale.ErrBadBatch.Code, "Tick the box first. The codes are still good."), "")
 		}
-		n, _ := strconv.ParseUint(c.FormValue("batch"), 10, 32)
-		return s.after(c, s.office.RevokeCodes(actor(by), event, uint32(n)), "revoke")
+		return s.after(c, s.office.RevokeCodes(actor(by), event, batchNumber(c.FormValue("batch"))), "revoke")
 	}
 	count, err1 := strconv.Atoi(strings.TrimSpace(c.FormValue("count")))
 	uses, err2 := strconv.Atoi(strings.TrimSpace(c.FormValue("uses")))

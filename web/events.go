@@ -90,6 +90,7 @@ type statusDoc struct {
 	Pace       int        `json:"pace"`
 	PaceReason string     `json:"paceReason,omitempty"` // why it is less than what staff have set
 	Waiting    int        `json:"waiting"`
+	Active     int        `json:"active"`
 	SeatsLeft  int        `json:"seatsLeft"`
 	SoldOut    bool       `json:"soldOut"`
 	Returns    bool       `json:"seatsMayReturn,omitempty"` // none is left now; those that come back go to the line
@@ -102,7 +103,6 @@ type statusDoc struct {
 	Draw       *drawDoc   `json:"draw,omitempty"`
 	ServerTime stamp      `json:"serverTime"`
 
-	Active         int         `json:"active"`
 	PickupSeconds  int         `json:"pickupSeconds"`
 	Rates          ratesDoc    `json:"rates"`
 	EstimateReason string      `json:"estimateReason,omitempty"`
@@ -149,8 +149,9 @@ func outlookOf(v sale.Outlook) (rates ratesDoc, chance *chanceDoc) {
 
 func statusOf(v sale.Status) statusDoc {
 	d := statusDoc{
-		Phase: v.Phase, Frontier: v.Frontier, Pace: v.Pace, PaceReason: v.PaceReason, Waiting: v.Waiting, SeatsLeft: v.SeatsLeft,
+		Phase: v.Phase, Frontier: v.Frontier, Pace: v.Pace, PaceReason: v.PaceReason, Waiting: v.Waiting, Active: v.Active, SeatsLeft: v.SeatsLeft,
 		SoldOut: v.SoldOut, Returns: v.Returns, Override: v.Override, Message: v.Message, Draw: drawOf(v.Draw), ServerTime: stamp(v.Now),
+		PickupSeconds: v.Pickup, EstimateReason: v.Slower,
 	}
 	if v.Phase == sale.PhaseLobby {
 		d.OpensAt, d.Presale = stampAt(v.OpensAt), v.Presale
@@ -158,7 +159,6 @@ func statusOf(v sale.Status) statusDoc {
 	if v.Members > 0 {
 		d.Classes, d.Members = true, &v.MemberFrontier
 	}
-	d.Active, d.PickupSeconds, d.EstimateReason = v.Active, v.Pickup, v.Slower
 	d.Rates, d.Chance = outlookOf(v.Outlook)
 	if l := v.Slowed; l != nil {
 		d.Lowered = &loweredDoc{l.What, l.From, l.To, stamp(l.At)}

@@ -25,8 +25,9 @@ const (
 	limitVisitor = 10
 	limitNetwork = 4
 
-	// Wrong keys, and wrong codes, of one address: so many at once, and so many per second after
-	// that. A key of eight random letters and digits stands for thousands of years.
+	// Wrong keys, and wrong codes, of one address: so many at once, and so many per
+	// second after that. A key of eight random letters and digits stands for
+	// thousands of years.
 	wrongKeys          = 500
 	wrongKeysPerSecond = 10
 )

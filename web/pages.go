@@ -277,11 +277,7 @@ var shellCaching = []string{"public, max-age=10"}
 // waitPage answers the static shell. It sets no cookie and may be kept by any
 // cache for ten seconds.
 func (s *Server) waitPage(c echo.Context) error {
-	e, phase, err := s.office.Event(param(c, "event"))
-	if err != nil {
-		return err
-	}
-	target, err := returnTarget(c.Request())
+	e, phase, target, err := s.waitingRoom(c)
 	if err != nil {
 		return err
 	}
@@ -305,6 +301,15 @@ func (s *Server) waitPage(c echo.Context) error {
 		s.shells.Store(e.ID, kept)
 	}
 	return kept.send(c, shellCaching)
+}
+
+// waitingRoom finds the event of a page of its waiting room, and where the visitor
+// wants to go when it is his turn, "" for the event's own.
+func (s *Server) waitingRoom(c echo.Context) (e *sale.Event, phase sale.Phase, target string, err error) {
+	if e, phase, err = s.office.Event(param(c, "event")); err == nil {
+		target, err = returnTarget(c.Request())
+	}
+	return e, phase, target, err
 }
 
 // newShell makes the waiting page that leads to target, "" for the event's own.

@@ -24,11 +24,7 @@ var errNoCookie = refuse(sale.ErrNoVisitor.Code, "Your browser did not keep the 
 
 // joinForm joins the line for a browser without scripts.
 func (s *Server) joinForm(c echo.Context) error {
-	event := param(c, "event")
-	if _, _, err := s.office.Event(event); err != nil {
-		return err
-	}
-	target, err := returnTarget(c.Request())
+	e, _, target, err := s.waitingRoom(c)
 	if err != nil {
 		return err
 	}
@@ -44,22 +40,13 @@ func (s *Server) joinForm(c echo.Context) error {
 		if target != "" {
 			again.Set("return", target)
 		}
-		return c.Redirect(http.StatusTemporaryRedirect, eventPath(event)+"/line?"+again.Encode()) // it keeps the method
-	}
-	if err := s.limitedJoin(c, visitor); err != nil {
-		return err
+		return c.Redirect(http.StatusTemporaryRedirect, eventPath(e.ID)+"/line?"+again.Encode()) // it keeps the method
 	}
 	code := c.Request().PostFormValue("code") // never from the address
-	if err := s.guessing(c, code); err != nil {
+	if _, _, err := s.joinLine(c, visitor, code, ""); err != nil {
 		return err
 	}
-	if err := s.prove(c, visitor, ""); err != nil {
-		return err
-	}
-	if _, _, err := s.joinLine(c, visitor, code); err != nil {
-		return err
-	}
-	return seeOther(c, eventPath(event)+"/line"+returnQuery(target))
+	return seeOther(c, eventPath(e.ID)+"/line"+returnQuery(target))
 }
 
 // leaveForm gives the place back.
@@ -102,11 +89,7 @@ func (v lineData) HasOrder() bool { return v.Place.OrderID != uuid.Nil }
 // linePage is one visitor's own place, for a browser without scripts: it loads
 // itself again at the pace the line asks for.
 func (s *Server) linePage(c echo.Context) error {
-	e, phase, err := s.office.Event(param(c, "event"))
-	if err != nil {
-		return err
-	}
-	target, err := returnTarget(c.Request())
+	e, phase, target, err := s.waitingRoom(c)
 	if err != nil {
 		return err
 	}

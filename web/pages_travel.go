@@ -32,11 +32,7 @@ type travelData struct {
 
 // travelPage shows the code that takes the visitor's place to another browser.
 func (s *Server) travelPage(c echo.Context) error {
-	e, phase, err := s.office.Event(param(c, "event"))
-	if err != nil {
-		return err
-	}
-	target, err := returnTarget(c.Request())
+	e, phase, target, err := s.waitingRoom(c)
 	if err != nil {
 		return err
 	}
@@ -114,11 +110,7 @@ type returnData struct {
 func (s *Server) returnPage(c echo.Context) error { return s.showReturn(c, "", nil) }
 
 func (s *Server) showReturn(c echo.Context, code string, trouble error) error {
-	e, phase, err := s.office.Event(param(c, "event"))
-	if err != nil {
-		return err
-	}
-	target, err := returnTarget(c.Request())
+	e, phase, target, err := s.waitingRoom(c)
 	if err != nil {
 		return err
 	}

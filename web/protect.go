@@ -170,11 +170,7 @@ func (p *protector) keepOut(w http.ResponseWriter, r *http.Request, err error) {
 		p.fail(c, errNoRoom.Because(err))
 		return
 	}
-	a := asked{page: (r.Method == http.MethodGet || r.Method == http.MethodHead) && strings.Contains(r.Header.Get("Accept"), "text/html")}
-	if to := r.URL.RequestURI(); a.page && sale.LocalTarget(to) {
-		a.target = to
-	}
-	if err := p.turnAway(c, p.Event, a); err != nil {
+	if err := p.turnAway(c, p.Event, askedBy(r.Method, r.URL.RequestURI(), r.Header)); err != nil {
 		p.fail(c, err)
 	}
 }

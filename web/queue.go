@@ -1,9 +1,11 @@
 package web
 
 import (
+	"errors"
 	"math/rand/v2"
 	"net/http"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -33,16 +35,7 @@ func (s *Server) join(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := s.limitedJoin(c, visitor); err != nil {
-		return err
-	}
-	if err := s.guessing(c, body.Code); err != nil {
-		return err
-	}
-	if err := s.prove(c, visitor, body.Proof); err != nil {
-		return err
-	}
-	v, created, err := s.joinLine(c, visitor, body.Code)
+	v, created, err := s.joinLine(c, visitor, body.Code, body.Proof)
 	if err != nil {
 		return err
 	}
@@ -65,25 +58,24 @@ func (s *Server) ownPlace(c echo.Context) error {
 }
 
 func (s *Server) showPlace(c echo.Context) error {
-	v, err := s.pollPlace(c)
+	visitor, place, err := s.needPlace(c)
+	if err != nil {
+		return err
+	}
+	v, err := s.office.PollPlace(param(c, "event"), visitor, place)
 	if err != nil {
 		return err
 	}
 	return writePlace(c, http.StatusOK, v)
 }
 
-// pollPlace finds the place in the path. The credential is the proof of it; to
-// everybody else it is not there.
-func (s *Server) pollPlace(c echo.Context) (v sale.PlaceView, err error) {
-	visitor, err := s.need(c)
-	if err != nil {
-		return v, err
+// needPlace reads who asks and about which place. The credential is the proof that
+// it is his; to everybody else it is not there.
+func (s *Server) needPlace(c echo.Context) (visitor, place uuid.UUID, err error) {
+	if visitor, err = s.need(c); err == nil {
+		place, err = s.placeID(c)
 	}
-	place, err := s.placeID(c)
-	if err != nil {
-		return v, err
-	}
-	return s.office.PollPlace(param(c, "event"), visitor, place)
+	return visitor, place, err
 }
 
 // placeID reads the queueId; what is none is a place that nobody has.
@@ -102,11 +94,7 @@ func (s *Server) leave(c echo.Context) error {
 	if err := readNothing(c); err != nil {
 		return err
 	}
-	visitor, err := s.need(c)
-	if err != nil {
-		return err
-	}
-	place, err := s.placeID(c)
+	visitor, place, err := s.needPlace(c)
 	if err != nil {
 		return err
 	}
@@ -114,6 +102,29 @@ func (s *Server) leave(c echo.Context) error {
 		return err
 	}
 	return c.NoContent(http.StatusNoContent)
+}
+
+// joinLine joins within the limits, with a code and with the proof that the event
+// asks for, "" for none. An address that has shown too many wrong codes is refused
+// whatever it shows, as with keys.
+func (s *Server) joinLine(c echo.Context, visitor uuid.UUID, code, proof string) (v sale.PlaceView, created bool, err error) {
+	if err := s.limitedJoin(c, visitor); err != nil {
+		return v, false, err
+	}
+	from := customer(s.client(c.Request()))
+	if strings.TrimSpace(code) != "" {
+		if d := s.wrongCodes.full(from, time.Now()); d > 0 {
+			return v, false, tooMany("Too many wrong codes came from your address. Wait a moment and try again.", d)
+		}
+	}
+	if err := s.prove(c, visitor, proof); err != nil {
+		return v, false, err
+	}
+	v, created, err = s.office.JoinWith(param(c, "event"), visitor, code)
+	if errors.Is(err, sale.ErrBadCode) {
+		s.wrongCodes.wait(from, time.Now())
+	}
+	return v, created, err
 }
 
 func writePlace(c echo.Context, status int, v sale.PlaceView) error {

@@ -298,15 +298,11 @@ func (s *Server) rest(gone, changed <-chan struct{}, gap time.Duration, beats <-
 // streamPlace shows one place as it moves. Being connected counts as being there.
 // After the last event, NOT_ENTERED, the stream ends; asking again is a 404.
 func (s *Server) streamPlace(c echo.Context) error {
-	visitor, err := s.need(c)
+	visitor, place, err := s.needPlace(c)
 	if err != nil {
 		return err
 	}
 	event, last := param(c, "event"), sale.PlaceView{}
-	place, err := s.placeID(c)
-	if err != nil {
-		return err
-	}
 	v, err := s.office.PollPlace(event, visitor, place)
 	if err != nil {
 		return err

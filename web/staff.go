@@ -270,7 +270,6 @@ func (s *Server) revoke(c echo.Context, by *sale.Key) error {
 // liveDoc is what staff watch.
 type liveDoc struct {
 	statusDoc
-	Active int                      `json:"active"`
 	Counts seats.Counts             `json:"counts"`
 	Orders map[sale.OrderStatus]int `json:"orders"`
 	Taken  sale.Money               `json:"taken"` // in PAID orders
@@ -281,6 +280,6 @@ func (s *Server) live(event string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := liveDoc{statusOf(v.Status), v.Status.Active, v.Counts, v.Orders, sale.Money{Amount: v.Taken, Currency: v.Currency}}
+	d := liveDoc{statusOf(v.Status), v.Counts, v.Orders, sale.Money{Amount: v.Taken, Currency: v.Currency}}
 	return json.Marshal(d)
 }

@@ -12,11 +12,7 @@ func (s *Server) makeLink(c echo.Context) error {
 	if err := readNothing(c); err != nil {
 		return err
 	}
-	visitor, err := s.need(c)
-	if err != nil {
-		return err
-	}
-	place, err := s.placeID(c)
+	visitor, place, err := s.needPlace(c)
 	if err != nil {
 		return err
 	}
@@ -41,11 +37,7 @@ func (s *Server) revokeLink(c echo.Context) error {
 	if err := readNothing(c); err != nil {
 		return err
 	}
-	visitor, err := s.need(c)
-	if err != nil {
-		return err
-	}
-	place, err := s.placeID(c)
+	visitor, place, err := s.needPlace(c)
 	if err != nil {
 		return err
 	}

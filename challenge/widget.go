@@ -1,6 +1,7 @@
 package challenge
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -33,19 +34,12 @@ const maxVerdict = 16 << 10
 
 // Turnstile is Cloudflare's widget. An empty verify is Cloudflare's own address.
 func Turnstile(siteKey, secret, verify string) *Widget {
-	return newWidget(siteKey, secret, first(verify, turnstileVerify), "https://challenges.cloudflare.com/turnstile/v0/api.js?render=explicit", "https://challenges.cloudflare.com")
+	return newWidget(siteKey, secret, cmp.Or(verify, turnstileVerify), "https://challenges.cloudflare.com/turnstile/v0/api.js?render=explicit", "https://challenges.cloudflare.com")
 }
 
 // HCaptcha is hCaptcha's widget. An empty verify is hCaptcha's own address.
 func HCaptcha(siteKey, secret, verify string) *Widget {
-	return newWidget(siteKey, secret, first(verify, hcaptchaVerify), "https://js.hcaptcha.com/1/api.js?render=explicit", "https://hcaptcha.com", "https://*.hcaptcha.com")
-}
-
-func first(a, b string) string {
-	if a != "" {
-		return a
-	}
-	return b
+	return newWidget(siteKey, secret, cmp.Or(verify, hcaptchaVerify), "https://js.hcaptcha.com/1/api.js?render=explicit", "https://hcaptcha.com", "https://*.hcaptcha.com")
 }
 
 func newWidget(siteKey, secret, verify, script string, origins ...string) *Widget {

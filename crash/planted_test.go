@@ -39,9 +39,9 @@ var faults = []planted{
 		{"store/writer.go", "		return t.writeRows(tx)\n", "		s.mu.Lock()\n		err := t.writeRows(tx)\n		s.mu.Unlock()\n		return errors.Join(err, edgeError(edgeWritten))\n"},
 		{"store/commit.go", "	t.applyTo(s.mem, touched)\n", ""}}, "ledger|numbers|process"},
 	{"journal row skipped", []change{
-		{"store/commit.go", "		if !w.gone {\n			r.put(key", "		if !w.gone && w.place.Number%5 > 0 {\n			r.put(key"}}, "ledger"},
+		{"store/commit.go", "		if !w.gone {\n			r.put(key, encodePlace", "		if !w.gone && w.place.Number%5 > 0 {\n			r.put(key, encodePlace"}}, "ledger"},
 	{"row of a claimed turn skipped", []change{
-		{"store/commit.go", "		if !w.gone {\n			r.put(key", "		if !w.gone && w.place.Turn.State != sale.TurnClaimed {\n			r.put(key"}}, "ledger|messages"},
+		{"store/commit.go", "		if !w.gone {\n			r.put(key, encodePlace", "		if !w.gone && w.place.Turn.State != sale.TurnClaimed {\n			r.put(key, encodePlace"}}, "ledger|messages"},
 	{"sweeper frees a seat taken over", []change{
 		{"sale/hold.go", "	for _, l := range h.lapsed {\n		o.lapse(tx, l)\n	}\n", ""},
 		{"store/tx.go", "} else if h, ok := t.Holder(o.Event, s.ID); ok && h.ID == o.ID {", "} else if _, ok := t.Holder(o.Event, s.ID); ok {"}}, "linearizable|ledger|seats|messages"},

@@ -212,6 +212,15 @@ func (o *Office) Audit(before uint64, n int) ([]Entry, error) { return o.store.E
 // Changed returns a channel that is closed at the next commit that touches the event.
 func (o *Office) Changed(event string) <-chan struct{} { return o.store.Changed(event) }
 
+// Calendar is the time by which events are planned.
+func (o *Office) Calendar() (now time.Time) {
+	_ = o.store.View(func(r Reader) error {
+		now = r.Calendar()
+		return nil
+	})
+	return now
+}
+
 // Event finds an event and its phase.
 func (o *Office) Event(id string) (e *Event, phase Phase, err error) {
 	err = o.store.View(func(r Reader) error {

@@ -273,3 +273,12 @@ func TestCodeAndProofGoTogether(t *testing.T) {
 		t.Errorf("got %s", list.Body)
 	}
 }
+
+func TestWaitingPageHasNoFieldForCodesThatAreOver(t *testing.T) {
+	h := newHouse(t)
+	h.event("gala")
+	h.codes("gala", `{"count":1,"class":"member","expiresAt":"2026-12-01T20:00:00Z"}`)
+	h.browser().get("/events/gala").says("I have a code", "Of ten turns, seven go to members")
+	h.clock.pass(2 * time.Hour)
+	h.browser().get("/events/gala").silent("I have a code", "go to members")
+}

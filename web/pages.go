@@ -267,8 +267,7 @@ func (s *Server) eventsPage(c echo.Context) error {
 
 // shell is the waiting page of one event, the same for everybody, ready to go.
 type shell struct {
-	event *sale.Event
-	phase sale.Phase
+	view waitData
 	*document
 }
 
@@ -285,8 +284,9 @@ func (s *Server) waitPage(c echo.Context) error {
 	if w := s.conf.Widgets[e.Challenge]; w != nil {
 		c.Response().Header().Set("Content-Security-Policy", policyWith(w.Origins)+"'self'")
 	}
+	view := s.waitView(e, phase, target)
 	if target != "" { // a page for everybody who wants to go there, not kept
-		one, err := newShell(e, phase, target)
+		one, err := newShell(view)
 		if err != nil {
 			return err
 		}
@@ -294,8 +294,8 @@ func (s *Server) waitPage(c echo.Context) error {
 	}
 	found, _ := s.shells.Load(e.ID)
 	kept, _ := found.(*shell)
-	if kept == nil || kept.event != e || kept.phase != phase {
-		if kept, err = newShell(e, phase, ""); err != nil {
+	if kept == nil || kept.view != view { // also when time alone has changed it: a code may be over
+		if kept, err = newShell(view); err != nil {
 			return err
 		}
 		s.shells.Store(e.ID, kept)
@@ -312,17 +312,17 @@ func (s *Server) waitingRoom(c echo.Context) (e *sale.Event, phase sale.Phase, t
 	return e, phase, target, err
 }
 
-// newShell makes the waiting page that leads to target, "" for the event's own.
-func newShell(e *sale.Event, phase sale.Phase, target string) (*shell, error) {
+// newShell makes the waiting page.
+func newShell(view waitData) (*shell, error) {
 	var b bytes.Buffer
-	if err := views.ExecuteTemplate(&b, "wait.html", waitView(e, phase, target)); err != nil {
+	if err := views.ExecuteTemplate(&b, "wait.html", view); err != nil {
 		return nil, fmt.Errorf("page wait: %w", err)
 	}
 	var packed []byte
-	if target == "" {
+	if view.Return == "" {
 		packed = pack(b.Bytes())
 	}
-	return &shell{e, phase, newDocument("text/html; charset=utf-8", hashOf(b.Bytes()), b.Bytes(), packed)}, nil
+	return &shell{view, newDocument("text/html; charset=utf-8", hashOf(b.Bytes()), b.Bytes(), packed)}, nil
 }
 
 // soldOutWords say that no seat is left, and whether some may come back; the
@@ -354,9 +354,9 @@ func (v waitData) Own() bool { return v.GoWord == chooseSeats }
 
 const chooseSeats = "Choose seats"
 
-func waitView(e *sale.Event, phase sale.Phase, target string) waitData {
+func (s *Server) waitView(e *sale.Event, phase sale.Phase, target string) waitData {
 	v := waitData{ID: e.ID, Name: e.Name, Venue: e.Venue, Starts: zoned(e.StartsAt, e.TimeZone), Message: e.Message, Zone: e.TimeZone, Joinable: true, Drawn: e.Draw != nil, Asks: e.Challenge != "", Return: target}
-	now := time.Now()
+	now := s.office.Calendar()
 	v.Codes, v.Invited = e.TakesCodes(now), e.Invited()
 	if e.Welcomes(sale.Member, now) {
 		v.Gain = gain(e.Rules.MemberShare)

@@ -93,7 +93,7 @@ func (s *Server) linePage(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	v := lineData{page: page{Title: e.Name}, waitData: waitView(e, phase, target), Phase: phase}
+	v := lineData{page: page{Title: e.Name}, waitData: s.waitView(e, phase, target), Phase: phase}
 	v.Place.Status = sale.NotEntered
 	status, err := s.office.Status(e.ID)
 	if err != nil {

@@ -36,7 +36,7 @@ func (s *Server) travelPage(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	v := travelData{page: page{Title: "Your place on another device – " + e.Name, Narrow: true, Script: "travel.js"}, waitData: waitView(e, phase, target)}
+	v := travelData{page: page{Title: "Your place on another device – " + e.Name, Narrow: true, Script: "travel.js"}, waitData: s.waitView(e, phase, target)}
 	v.Status, v.Revoked = sale.NotEntered, c.QueryParam("done") == "back"
 	visitor, known := s.visitor(c)
 	if known {
@@ -114,7 +114,7 @@ func (s *Server) showReturn(c echo.Context, code string, trouble error) error {
 	if err != nil {
 		return err
 	}
-	v := returnData{page: page{Title: "Bring your place here – " + e.Name, Narrow: true, Script: "return.js"}, waitData: waitView(e, phase, target), Code: code}
+	v := returnData{page: page{Title: "Bring your place here – " + e.Name, Narrow: true, Script: "return.js"}, waitData: s.waitView(e, phase, target), Code: code}
 	_, v.Known = s.visitor(c)
 	if v.Own, err = s.ownPlaceID(c, e.ID); err != nil {
 		return err

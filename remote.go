@@ -30,7 +30,11 @@ func remoteCommand(p program, name, help string, args []string, more func(*flag.
 	f.Usage = func() {
 		fmt.Fprint(p.out, help)
 		printFlags(f)
-		fmt.Fprint(p.out, "\nFOYER_ADMIN_KEY must hold a key, of role admin unless said otherwise. --server has the environment twin FOYER_SERVER; the flag wins.\n")
+		fmt.Fprintln(p.out)
+		if name != "draw" { // what everybody can read
+			fmt.Fprint(p.out, "FOYER_ADMIN_KEY must hold a key, of role admin unless said otherwise. ")
+		}
+		fmt.Fprint(p.out, "--server has the environment twin FOYER_SERVER; the flag wins.\n")
 	}
 	if asksForHelp(args) {
 		f.Usage()

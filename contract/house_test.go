@@ -39,6 +39,11 @@ func TestMain(m *testing.M) {
 	if err := flag.Set("test.parallel", "12"); err != nil {
 		panic(err)
 	}
+	for _, v := range os.Environ() { // settings of whoever runs the tests are not those of the houses
+		if name, _, _ := strings.Cut(v, "="); strings.HasPrefix(name, "FOYER_") {
+			_ = os.Unsetenv(name)
+		}
+	}
 	os.Exit(runAll(m))
 }
 

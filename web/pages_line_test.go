@@ -155,7 +155,7 @@ func TestLineOfADrawNamesNoNumberBeforeIt(t *testing.T) {
 	h := newHouse(t)
 	h.event("lots", `"order":"draw"`, `"opensAt":"`+h.clock.now().Add(time.Hour).UTC().Format(time.RFC3339)+`"`)
 	b := h.browser()
-	b.follow(b.post("/events/lots/line")).says("The order is drawn when the sale opens", "/events/lots/draw").silent("starts moving")
+	b.follow(b.post("/events/lots/line")).says("the order is drawn by lot", "/events/lots/draw").silent("starts moving")
 	h.staff("POST", "/api/v1/admin/events/lots/close", `{"message":""}`).want(200)
 	b.get("/events/lots/line").says("Your place is kept in case it opens again.").silent("You are number")
 }

@@ -31,7 +31,7 @@ func (s *Server) around(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) (err error) {
 		start := time.Now()
 		s.prepare(c)
-		if len(s.conf.Proxies) == 0 && s.hidden.note(c.Request()) {
+		if len(s.conf.Proxies) == 0 && c.Request().URL.Path != checkPath && s.hidden.note(c.Request()) { // who asks there is a proxy
 			s.log.Warn("every request comes from one private address and says that it was passed on: visitors share one limit until the proxy is named with --trusted-proxies", "proxy", s.hidden.proxy())
 		}
 		defer func() {

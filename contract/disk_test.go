@@ -178,7 +178,7 @@ func TestB85SpaceIsGoneAndComesBack(t *testing.T) {
 
 	lift()
 	freed := time.Now()
-	until(t, "writing again after space is free", 10*time.Second, func() bool { return h.call(t, "GET", "/readyz", nil).status == http.StatusOK })
+	until(t, "writing again after space is free", patience, func() bool { return h.call(t, "GET", "/readyz", nil).status == http.StatusOK })
 	t.Logf("%v after space was free writing worked again", time.Since(freed).Round(time.Millisecond))
 	l.joins(t, e).want(t, http.StatusCreated)
 	sold := seat.Load()

@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-	"time"
 )
 
 func TestStatusAndSeatsAreCacheableForASecondWithAnETag(t *testing.T) {
@@ -33,7 +32,7 @@ func TestStatusAndSeatsAreCacheableForASecondWithAnETag(t *testing.T) {
 	p.holds(t, "A-2")
 	q := e.buyer(t)
 	q.bought(t, "A-4")
-	until(t, "states AHAS", 3*time.Second, func() bool { return e.get(t, "/seats").text("states") == "AHAS" })
+	until(t, "states AHAS", patience, func() bool { return e.get(t, "/seats").text("states") == "AHAS" })
 	a := e.get(t, "/seats")
 	for state, want := range map[string]int{"available": 2, "held": 1, "sold": 1, "offSale": 0} {
 		if got := a.number("counts", state); got != want {

@@ -68,7 +68,7 @@ func TestSIGTERMEndsStreamsAndLetsRequestsUnderWayFinish(t *testing.T) {
 	e.get(t, "/status").want(t, http.StatusOK) // by now the program has read what was sent
 	asked := h.signal(t)
 	line(t, lines, "retry: ", 2*time.Second)
-	until(t, "the end of the stream", 2*time.Second, func() bool {
+	until(t, "the end of the stream", patience, func() bool {
 		select {
 		case _, open := <-lines:
 			return !open

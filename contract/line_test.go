@@ -160,7 +160,7 @@ func TestB07FreeHouseIsEnteredAtOnceAndAFreedSlotWithinATick(t *testing.T) {
 	}
 	next := e.joined(t)
 	first.leave(t).want(t, http.StatusNoContent)
-	next.ready(t, 3*time.Second)
+	next.ready(t, patience)
 }
 
 func TestNumbersRiseInTheOrderInWhichJoinsWereAcknowledged(t *testing.T) {

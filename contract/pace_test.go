@@ -102,7 +102,7 @@ func TestMaxActiveIsNeverExceededAndRefilledWithinATick(t *testing.T) {
 	for len(line) > 0 {
 		want := min(most, len(line))
 		var inside, outside []*person
-		until(t, fmt.Sprintf("%d inside", want), 5*time.Second, func() bool {
+		until(t, fmt.Sprintf("%d inside", want), patience, func() bool {
 			inside, outside = nil, nil
 			for _, p := range line {
 				if p.place(t).text("status") == "READY" {
@@ -140,7 +140,7 @@ func TestB11NoShowsDoNotStallTheLine(t *testing.T) {
 		p.leave(t).want(t, http.StatusNoContent)
 	}
 	// Nobody of the next ten is there; the last ten are, and get in all the same.
-	until(t, "the last ten inside", 12*time.Second, func() bool {
+	until(t, "the last ten inside", patience, func() bool {
 		inside := 0
 		for _, p := range line[20:] {
 			if p.place(t).text("status") == "READY" {
@@ -174,7 +174,7 @@ func TestAsideReturnsWithRank0AndTheOwnNumber(t *testing.T) {
 		t.Errorf("who waits behind has rank %d, want 1", got)
 	}
 	there.leave(t)
-	away.ready(t, 3*time.Second)
+	away.ready(t, patience)
 }
 
 func TestAfterTheGraceAnAsideVisitorStartsAtTheEnd(t *testing.T) {
@@ -202,7 +202,7 @@ func TestB12TurnThatEndsFreesTheSlotAndSaysSo(t *testing.T) {
 	e := eventOf(t, shared, 4, object{"maxActive": 1, "turnSeconds": 2})
 	p := e.buyer(t)
 	next := e.joined(t)
-	next.ready(t, 5*time.Second)
+	next.ready(t, patience)
 	p.hold(t, "A-1").refused(t, http.StatusUnauthorized, "entry_token_expired")
 	p.place(t).refused(t, http.StatusNotFound, "not_entered")
 	if got := p.join(t).want(t, http.StatusCreated).text("status"); got != "WAITING" && got != "READY" {
@@ -263,10 +263,10 @@ func TestPaceCanBeChangedWhileSelling(t *testing.T) {
 	e, _ := queue(t, nil)
 	a, b := e.joined(t), e.joined(t)
 	e.staff(t, "PATCH", "/pace", object{"maxActive": 3}).want(t, http.StatusOK)
-	a.ready(t, 3*time.Second)
-	b.ready(t, 3*time.Second)
+	a.ready(t, patience)
+	b.ready(t, patience)
 	e.staff(t, "PATCH", "/pace", object{"admitPerSecond": 7}).want(t, http.StatusOK)
-	until(t, "the new pace in the status", 3*time.Second, func() bool { return e.get(t, "/status").number("pace") == 7 })
+	until(t, "the new pace in the status", patience, func() bool { return e.get(t, "/status").number("pace") == 7 })
 	for _, bad := range []object{{"admitPerSecond": 0}, {"admitPerSecond": 5001}, {"maxActive": 20001}, {"maxActive": -1}, {"admitPerSecond": 1.5}, {"admitPerSecond": "7"}, {"turnSeconds": 9}} {
 		e.staff(t, "PATCH", "/pace", bad).problem(t)
 	}
@@ -279,7 +279,7 @@ func TestB116AfterBuyingOneMayJoinAgainAtTheEnd(t *testing.T) {
 	old := *p
 	next := e.joined(t)
 	p.bought(t, "A-1")
-	next.ready(t, 3*time.Second) // paying frees the slot
+	next.ready(t, patience) // paying frees the slot
 	old.place(t).refused(t, http.StatusNotFound, "not_entered")
 	p.hold(t, "A-2").refused(t, http.StatusForbidden, "not_admitted")
 	if a := p.join(t).want(t, http.StatusCreated); a.text("status") != "WAITING" || a.number("number") != 3 {

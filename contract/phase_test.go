@@ -25,7 +25,7 @@ func TestLobbyOpensAtItsTimeInOrderOfArrival(t *testing.T) {
 	}
 	line[0].hold(t, "A-1").refused(t, http.StatusUnauthorized, "no_entry_token")
 	for i, p := range line {
-		a := p.ready(t, 6*time.Second)
+		a := p.ready(t, patience)
 		if called := a.moment(t, "entryTokenExpiresAt").Add(-5 * time.Minute); called.Before(opens) {
 			t.Errorf("called at %v, before the opening at %v", called, opens)
 		}
@@ -46,7 +46,7 @@ func TestStaffOpenALobbyEarly(t *testing.T) {
 	e := eventOf(t, shared, 4, nil, object{"opensAt": "2098-01-01T00:00:00Z"})
 	p := e.joined(t)
 	e.staff(t, "POST", "/open", nil).want(t, http.StatusOK)
-	p.ready(t, 3*time.Second)
+	p.ready(t, patience)
 }
 
 func TestPauseResumeAnnounceClose(t *testing.T) {
@@ -58,7 +58,7 @@ func TestPauseResumeAnnounceClose(t *testing.T) {
 	if got := waits.join(t).want(t, http.StatusCreated).text("status"); got != "WAITING" {
 		t.Errorf("during a pause a join is %s, want WAITING", got)
 	}
-	until(t, "PAUSED with its message in the status", 3*time.Second, func() bool {
+	until(t, "PAUSED with its message in the status", patience, func() bool {
 		a := e.get(t, "/status")
 		return a.text("phase") == "PAUSED" && a.text("message") == "Five minutes' patience" && a.number("waiting") == 1
 	})
@@ -67,12 +67,12 @@ func TestPauseResumeAnnounceClose(t *testing.T) {
 		t.Errorf("after more than a tick of pause: %s, want WAITING", got)
 	}
 	e.staff(t, "POST", "/resume", nil).want(t, http.StatusOK)
-	waits.ready(t, 3*time.Second)
+	waits.ready(t, patience)
 	e.staff(t, "POST", "/announce", object{"message": "Bring <ID> & \"ticket\""}).want(t, http.StatusOK)
-	until(t, "the announcement", 3*time.Second, func() bool { return e.get(t, "/status").text("message") == "Bring <ID> & \"ticket\"" })
+	until(t, "the announcement", patience, func() bool { return e.get(t, "/status").text("message") == "Bring <ID> & \"ticket\"" })
 	e.staff(t, "POST", "/close", object{"message": "That was it"}).want(t, http.StatusOK)
 	e.person(t).join(t).refused(t, http.StatusForbidden, "event_closed")
-	until(t, "CLOSED", 3*time.Second, func() bool { return e.get(t, "/status").text("phase") == "CLOSED" })
+	until(t, "CLOSED", patience, func() bool { return e.get(t, "/status").text("phase") == "CLOSED" })
 	e.staff(t, "POST", "/announce", object{"message": 5}).problem(t)
 	e.staff(t, "POST", "/announce", object{"text": "x"}).problem(t).want(t, http.StatusBadRequest)
 }
@@ -101,7 +101,7 @@ func TestB25HeldHouseIsNotSoldOutASoldOneIs(t *testing.T) {
 	waits.hold(t, "A-1").refused(t, http.StatusConflict, "seats_taken")
 	o.confirm(t, "k", o.money()).want(t, http.StatusOK)
 	e.person(t).join(t).refused(t, http.StatusGone, "sold_out")
-	until(t, "SOLD_OUT", 3*time.Second, func() bool {
+	until(t, "SOLD_OUT", patience, func() bool {
 		a := e.get(t, "/status")
 		return a.text("phase") == "SOLD_OUT" && a.at("soldOut") == true && a.number("seatsLeft") == 0
 	})
@@ -128,7 +128,7 @@ func TestLineAlwaysAndOff(t *testing.T) {
 	if got := p.join(t).text("status"); got != "WAITING" {
 		t.Errorf("line always: first answer %s, want WAITING", got)
 	}
-	p.ready(t, 3*time.Second)
+	p.ready(t, patience)
 	off := eventOf(t, shared, 4, nil, object{"line": "off"})
 	if got := off.person(t).join(t).text("status"); got != "READY" {
 		t.Errorf("line off: first answer %s, want READY", got)

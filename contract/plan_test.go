@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 )
 
 func TestPlanIsImmutableUnderItsVersionedAddress(t *testing.T) {
@@ -27,7 +26,7 @@ func TestPlanIsImmutableUnderItsVersionedAddress(t *testing.T) {
 	before := a.body
 	e.plan(t, rows(5)).want(t, http.StatusOK)
 	if got := e.get(t, "/seats").text("states"); got != "AAAAA" {
-		until(t, "five seats", 3*time.Second, func() bool { return e.get(t, "/seats").text("states") == "AAAAA" })
+		until(t, "five seats", patience, func() bool { return e.get(t, "/seats").text("states") == "AAAAA" })
 	}
 	if a := e.get(t, "/plan?v="+version); a.status == http.StatusOK && a.body != before && strings.Contains(a.header.Get("Cache-Control"), "immutable") {
 		t.Error("an immutable address changed what it holds")
@@ -110,7 +109,7 @@ func TestB151NewPlanMayDropOnlyFreeSeats(t *testing.T) {
 		t.Errorf("seats in use %v, want A-5 and A-6", got)
 	}
 	e.plan(t, "zone,row,seat,category\nStalls,A,5,Stalls\nStalls,A,6,Stalls\nStalls,A,7,Stalls\n").want(t, http.StatusOK)
-	until(t, "states HSA", 3*time.Second, func() bool { return e.get(t, "/seats").text("states") == "HSA" })
+	until(t, "states HSA", patience, func() bool { return e.get(t, "/seats").text("states") == "HSA" })
 	if got := sold.get(t).text("seats", 0, "id"); got != "A-6" {
 		t.Errorf("the sold order has seat %s, want A-6", got)
 	}

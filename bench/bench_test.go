@@ -23,6 +23,7 @@ var (
 	connsSet = flag.String("conns", "64,256", "with -ratios: numbers of connections, separated by commas")
 	waiting  = flag.Int("waiting", 500_000, "with -ratios: places in the line")
 	houses   = flag.Int("houses", 9, "with -ratios: houses of 50 000 seats")
+	guarded  = flag.Bool("guarded", false, "give the floor's server the time-outs that foyer serve has, to see what a request costs without them")
 	with     = flag.String("with", "", "further `arguments` of foyer serve, separated by blanks, to see what a setting costs")
 	profiles = flag.String("profiles", "", "with -ratios: keep a CPU profile of the server per operation in this `folder`; profiling costs, so do not quote the figures of such a run")
 )

@@ -11,6 +11,7 @@ import (
 	"os"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/labstack/echo/v4"
 	bolt "go.etcd.io/bbolt"
@@ -36,7 +37,11 @@ func serveFloor() error {
 		return err
 	}
 	fmt.Fprintf(os.Stdout, "floor listens on http://%s\n", l.Addr())
-	return http.Serve(l, e)
+	server := &http.Server{Handler: e}
+	if os.Getenv(floorEnv) == floorGuarded { // as foyer serve
+		server.ReadHeaderTimeout, server.ReadTimeout, server.WriteTimeout, server.IdleTimeout = 5*time.Second, 15*time.Second, 30*time.Second, 75*time.Second
+	}
+	return server.Serve(l)
 }
 
 // floorTraffic asks the floor.

@@ -74,13 +74,21 @@ func startFoyer(t testing.TB, folder string) *child {
 }
 
 // floorEnv makes this test binary be the floor, see TestMain.
-const floorEnv = "FOYER_BENCH_FLOOR"
+const (
+	floorEnv     = "FOYER_BENCH_FLOOR"
+	floorPlain   = "1"
+	floorGuarded = "guarded" // with time-outs
+)
 
 // startFloor starts the bare echo handler.
 func startFloor(t testing.TB) *child {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), floorEnv+"=1")
+	kind := floorPlain
+	if *guarded {
+		kind = floorGuarded
+	}
+	cmd.Env = append(os.Environ(), floorEnv+"="+kind)
 	return start(t, cmd)
 }
 

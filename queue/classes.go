@@ -77,10 +77,13 @@ func (c *Classes) Rank(class Class, number uint64, turns Cycle) int {
 
 // First is the smallest number that waits in the line of a class.
 func (c *Classes) First(class Class) (number uint64, ok bool) {
-	for number := range c.All(class) {
-		return number, true
+	switch {
+	case class != Member:
+		return c.public.First()
+	case c.member == nil:
+		return 0, false
 	}
-	return 0, false
+	return c.member.First()
 }
 
 // Len counts the waiting places of both lines.

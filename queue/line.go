@@ -120,6 +120,15 @@ func (l *Line) Rank(number uint64) int {
 // Len counts the waiting places.
 func (l *Line) Len() int { return l.n }
 
+// First is the smallest number that waits.
+func (l *Line) First() (number uint64, ok bool) {
+	c, offset, ok := l.next(0)
+	if !ok {
+		return 0, false
+	}
+	return c.number(offset), true
+}
+
 // All yields the waiting places in order, from the front. The line may change while it runs, the place
 // just yielded may be removed too: each step yields the smallest waiting number above the one before.
 func (l *Line) All() iter.Seq2[uint64, ID] {

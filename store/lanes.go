@@ -78,7 +78,7 @@ func (r *reader) Task(id uuid.UUID) (outbox.Message, bool) {
 	if !ok {
 		return outbox.Message{}, false
 	}
-	return r.coldTask(seq)
+	return r.file.coldTask(seq)
 }
 
 // coldTask reads a task from the file.

@@ -231,9 +231,7 @@ type reader struct {
 	*memory
 	at    time.Time
 	ahead time.Duration // of the wall clock
-	cold  func(uuid.UUID) (*sale.Order, bool)
-
-	coldTask func(seq uint64) (outbox.Message, bool)
+	file  *Store        // for what is not in memory
 }
 
 func (r *reader) Now() time.Time { return r.at }
@@ -309,7 +307,7 @@ func (r *reader) Order(id uuid.UUID) (*sale.Order, bool) {
 	if o, ok := r.orders[id]; ok {
 		return o, true
 	}
-	return r.cold(id)
+	return r.file.coldOrder(id)
 }
 
 func (r *reader) Holder(event, seat string) (*sale.Order, bool) {

@@ -144,5 +144,5 @@ func (s *Store) ahead() time.Duration {
 func (s *Store) View(fn func(sale.Reader) error) error {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	return fn(&reader{memory: s.mem, at: s.now(), ahead: s.ahead(), cold: s.coldOrder, coldTask: s.coldTask})
+	return fn(&reader{memory: s.mem, at: s.now(), ahead: s.ahead(), file: s})
 }

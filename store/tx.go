@@ -59,7 +59,7 @@ type tx struct {
 
 func newTx(s *Store) *tx {
 	t := &tx{
-		reader: reader{memory: s.mem, cold: s.coldOrder, coldTask: s.coldTask},
+		reader: reader{memory: s.mem, file: s},
 		events: newShadow[string, *sale.Event](), plans: newShadow[string, *seats.Plan](),
 		places: newShadow[placeKey, placeWrite](), tallies: newShadow[string, tally](), called: newShadow[string, int](),
 		orders: newShadow[uuid.UUID, *sale.Order](), holders: newShadow[seatKey, *sale.Order](),

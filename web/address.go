@@ -45,18 +45,14 @@ func clientOf(r *http.Request, proxies []netip.Prefix) netip.Addr {
 // proxies write it; an IPv4 address in IPv6 form is IPv4.
 func parseAddr(text string) netip.Addr {
 	text = strings.TrimSpace(text)
-	a, err := netip.ParseAddr(text)
-	if err != nil {
-		var p netip.AddrPort
-		if p, err = netip.ParseAddrPort(text); err == nil {
-			a = p.Addr()
-		} else if inner, ok := strings.CutPrefix(text, "["); ok && strings.HasSuffix(inner, "]") {
-			a, err = netip.ParseAddr(inner[:len(inner)-1])
-		}
+	inner, bracketed := strings.CutPrefix(text, "[")
+	if bracketed && strings.HasSuffix(inner, "]") {
+		text = inner[:len(inner)-1]
+	} else if bracketed || strings.Count(text, ":") == 1 {
+		p, _ := netip.ParseAddrPort(text) // the zero Addr of what is none
+		return p.Addr().WithZone("").Unmap()
 	}
-	if err != nil {
-		return netip.Addr{}
-	}
+	a, _ := netip.ParseAddr(text)
 	return a.WithZone("").Unmap()
 }
 

@@ -1,8 +1,10 @@
 package web
 
 import (
+	"fmt"
 	"net/http"
 	"net/url"
+	"runtime/debug"
 	"strings"
 	"time"
 
@@ -41,17 +43,48 @@ func (s *Server) gate(r *http.Request, event string) (sale.Pass, error) {
 
 const checkPath = api + "/check"
 
+// passes answers a proxy's check (see check) of somebody who may come in, without
+// routing and a context: a shop asks it for each of its requests. Everybody else,
+// and whatever goes wrong here, is left to check.
+func (s *Server) passes(w http.ResponseWriter, r *http.Request) (done bool) {
+	if r.Method != http.MethodGet || r.URL.Path != checkPath {
+		return false
+	}
+	defer func() {
+		if v := recover(); v != nil {
+			s.log.Error("panic", "route", checkPath, "panic", fmt.Sprint(v), "stack", string(debug.Stack()))
+		}
+	}()
+	start := time.Now()
+	if _, in, _ := s.letIn(w.Header(), r); !in {
+		return false
+	}
+	w.Header()[headerCacheControl] = noStore
+	w.WriteHeader(http.StatusNoContent)
+	s.metrics.observe(checkPath, http.MethodGet, http.StatusNoContent, time.Since(start))
+	return true
+}
+
+// letIn reads a check and, when the one it is about may come in, tells the shop in
+// the header who it is.
+func (s *Server) letIn(h http.Header, r *http.Request) (q checkQuery, in bool, err error) {
+	if q, err = readCheckQuery(r.URL.RawQuery); err != nil {
+		return q, false, err
+	}
+	pass, err := s.gate(r, q.event)
+	if err != nil || !pass.In {
+		return q, false, err
+	}
+	s.passOn(h, pass, q.token)
+	return q, true, nil
+}
+
 // check answers proxies that ask before they let a request pass (forward auth).
 // It sets no cookie, and what is malformed is nobody.
 func (s *Server) check(c echo.Context) error {
 	r, h := c.Request(), c.Response().Header()
-	q, err := readCheckQuery(r.URL.RawQuery)
-	var pass sale.Pass
-	if err == nil {
-		pass, err = s.gate(r, q.event)
-	}
-	if err == nil && pass.In {
-		s.passOn(h, pass, q.token)
+	q, in, err := s.letIn(h, r)
+	if in {
 		c.Response().WriteHeader(http.StatusNoContent)
 		return nil
 	}

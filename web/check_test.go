@@ -227,3 +227,26 @@ func TestTokenRoutesAnswerAsWrittenDown(t *testing.T) {
 		h.do("POST", "/api/v1/events/fair/tokens/"+name, mine, "Authorization", "Bearer "+h.key("door")).refused(403, "wrong_role")
 	}
 }
+
+func TestCheckIsCountedAndSurvivesAPanic(t *testing.T) {
+	h := newHouse(t, func(c *Config) { c.Metrics = true })
+	h.fair()
+	visitor, _ := h.ready("fair")
+	for range 3 {
+		h.do("GET", shopCheck, "", "X-Visitor", visitor).want(204)
+	}
+	h.do("HEAD", shopCheck, "", "X-Visitor", visitor).want(204)
+	h.do("GET", shopCheck, "").refused(429, "not_your_turn")
+	metrics := string(h.staff("GET", "/metrics", "").want(200).Body)
+	for _, line := range []string{
+		`foyer_http_requests_total{code="204",method="GET",route="/api/v1/check"} 3`,
+		`foyer_http_requests_total{code="204",method="HEAD",route="/api/v1/check"} 1`,
+		`foyer_http_requests_total{code="429",method="GET",route="/api/v1/check"} 1`,
+	} {
+		if !strings.Contains(metrics, line+"\n") {
+			t.Errorf("%s is not in the metrics", line)
+		}
+	}
+	h.server.office = nil // whatever asks it panics
+	h.do("GET", shopCheck, "", "X-Visitor", visitor).refused(500, "internal")
+}

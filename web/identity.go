@@ -50,13 +50,17 @@ func (s *Server) credential(visitor uuid.UUID) string {
 	return base64.RawURLEncoding.EncodeToString(b[:16+tagSize])
 }
 
+var strictBase64 = base64.RawURLEncoding.Strict()
+
 // visitorOf checks a credential. Whatever is malformed is nobody.
 func (s *Server) visitorOf(credential string) (v uuid.UUID, ok bool) {
+	var text [43]byte
 	var buf [16 + tagSize + 1]byte
-	if len(credential) != 43 {
+	if len(credential) != len(text) {
 		return v, false
 	}
-	n, err := base64.RawURLEncoding.Strict().Decode(buf[:], []byte(credential))
+	copy(text[:], credential)
+	n, err := strictBase64.Decode(buf[:], text[:])
 	if err != nil || n != 16+tagSize {
 		return v, false
 	}
@@ -218,7 +222,7 @@ func (s *Server) openSession(sealed string, now time.Time) (*sale.Key, bool) {
 
 // readSession is openSession, and tells when the session began, to the second.
 func (s *Server) readSession(sealed string, now time.Time) (began time.Time, k *sale.Key, ok bool) {
-	b, err := base64.RawURLEncoding.Strict().DecodeString(sealed)
+	b, err := strictBase64.DecodeString(sealed)
 	if err != nil || len(b) <= 8+keyMark+sha256.Size || len(b) > 256 {
 		return began, nil, false
 	}

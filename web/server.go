@@ -155,7 +155,11 @@ func trusted(proxies []netip.Prefix) []echo.TrustOption {
 }
 
 // ServeHTTP answers one request.
-func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.echo.ServeHTTP(w, r) }
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if !s.passes(w, r) {
+		s.echo.ServeHTTP(w, r)
+	}
+}
 
 // EndStreams ends every open event stream, and those that come later, so that
 // http.Server.Shutdown need not wait for them, and lets /readyz say so.

@@ -5,7 +5,7 @@ else {
 const d = document, $ = i => d.getElementById(i), id = d.body.dataset.e, name = $('name').textContent,
 	A = '/api/v1', E = A + '/events/' + id, Q = E + '/queue', go = $('go'), field = $('code'), here = go.href, to = go.text, gone = 'left ' + id,
 	src = d.currentScript.src, mono = () => performance.now()
-let place, status, blind, off, mine = 1, gen = 0, fails = 0, timer, due, spoke = -2e4, called, want, stream, live, mute = 0, ticker, high, told, calm
+let place, status, blind, off, mine = 1, gen = 0, fails = 0, timer, due, spoke = -2e4, called, want, stream, live, mute = 0, ticker, high, told, calm, renewing
 
 const show = (i, on) => { $(i).hidden = !on },
 	text = (i, s = '') => { if ($(i).textContent != s) $(i).textContent = s; show(i, s) }
@@ -98,12 +98,17 @@ const look = async () => {
 		if (!r.j.phase) throw r
 		if (blind) want = 1
 		status = r.j; blind = 0
+		if (status.page && !src.includes(status.page)) renew()
 		if (off === undefined) clock(status.serverTime)
 		if (mine == 'LOBBY' && status.phase != 'LOBBY' && place.number) mine = place.status = 'WAITING'
 	} catch (e) {
 		if (!mine || fails % 2) throw e
 		blind = 1 // the place itself tells enough
 	}
+}
+// After an update of Foyer an open page takes the new program, by and by and in nobody's turn.
+const renew = () => {
+	renewing ||= setTimeout(() => { renewing = 0; if (mine != 'READY' && !field?.value) location.reload() }, 5e3 + Math.random() * 25e3)
 }
 const poll = async () => {
 	const g = ++gen

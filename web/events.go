@@ -102,6 +102,7 @@ type statusDoc struct {
 	Members    *uint64    `json:"memberFrontier,omitempty"`
 	Draw       *drawDoc   `json:"draw,omitempty"`
 	ServerTime stamp      `json:"serverTime"`
+	Page       string     `json:"page"` // names the waiting page's program; an open page that runs another loads itself again
 
 	PickupSeconds  int         `json:"pickupSeconds"`
 	Rates          ratesDoc    `json:"rates"`
@@ -151,7 +152,7 @@ func statusOf(v sale.Status) statusDoc {
 	d := statusDoc{
 		Phase: v.Phase, Frontier: v.Frontier, Pace: v.Pace, PaceReason: v.PaceReason, Waiting: v.Waiting, Active: v.Active, SeatsLeft: v.SeatsLeft,
 		SoldOut: v.SoldOut, Returns: v.Returns, Override: v.Override, Message: v.Message, Draw: drawOf(v.Draw), ServerTime: stamp(v.Now),
-		PickupSeconds: v.Pickup, EstimateReason: v.Slower,
+		Page: assets["wait.js"].hash, PickupSeconds: v.Pickup, EstimateReason: v.Slower,
 	}
 	if v.Phase == sale.PhaseLobby {
 		d.OpensAt, d.Presale = stampAt(v.OpensAt), v.Presale

@@ -18,8 +18,8 @@ import (
 
 const aboutProtect = `Run Foyer in front of a shop: whoever has a turn in the event gets through to the shop, everybody else sees the waiting
 room. This is serve with a second address, --listen, for the public; --addr stays the one for staff and for the shop's server.
-At --listen Foyer keeps these addresses for itself, everything else is the shop's: /events/EVENT, /api/v1/visitors,
-/api/v1/events/EVENT and Foyer's own files under /static/.`
+At --listen Foyer keeps these addresses for itself, everything else is the shop's: /events/EVENT, /api/v1/visitors and
+/api/v1/visitors/return, /api/v1/events/EVENT and Foyer's own files under /static/.`
 
 // protection is what protect needs beyond serve.
 type protection struct {

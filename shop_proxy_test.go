@@ -194,6 +194,7 @@ func (g *guest) joins() *guest {
 // visit plays what every way of putting Foyer in front of a shop must do.
 func (s *shopfront) visit() {
 	s.t.Helper()
+	s.waitsByAPI()
 	// without a turn
 	g := s.guest()
 	g.get("/get?cart=7").sees(200, "Join the line", "return=%2fget%3fcart%3d7")

@@ -143,7 +143,7 @@ func (p *protector) room(at string) bool {
 			return true
 		}
 	}
-	if at == api+"/visitors" {
+	if at == visitorsPath || at == returnPath {
 		return true
 	}
 	for _, a := range assets {

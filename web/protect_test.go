@@ -32,6 +32,29 @@ func TestWhoIsKeptOutHasLimitedTime(t *testing.T) {
 	}
 }
 
+// A visitor who waits needs no address that the shop would be asked for.
+func TestWaitingRoomHasAllThatVisitorsNeed(t *testing.T) {
+	h := newHouse(t)
+	p := &protector{Server: h.server, Protection: Protection{Event: "fair"}}
+	checked := 0
+	for _, r := range h.server.routes() {
+		if strings.HasPrefix(r.path, api+"/visitors") || strings.HasPrefix(r.path, api+"/events/:event") {
+			checked++
+			if at := strings.NewReplacer(":event", "fair", ":queueId", "6ba7b810-9dad-41d1-80b4-00c04fd430c8").Replace(r.path); !p.room(at) {
+				t.Errorf("%s %s is left to the shop", r.method, at)
+			}
+		}
+	}
+	if checked < 15 {
+		t.Errorf("only %d routes are a visitor's", checked)
+	}
+	for _, other := range []string{"/api/v1/visitors/", "/api/v1/visitors/return/x", "/api/v1/visitorsx", "/api/v1/events", "/api/v1/events/fairy", "/api/v1/keys", "/"} {
+		if p.room(other) {
+			t.Errorf("%s is taken from the shop", other)
+		}
+	}
+}
+
 func TestPatternsTakeWhatTheySay(t *testing.T) {
 	all := Patterns{"/hooks/pay", "/ipn/*", "/shops/*/done", "/files/*.txt"}
 	for path, want := range map[string]bool{

@@ -189,6 +189,12 @@ func (s *Server) router() *echo.Echo {
 	return e
 }
 
+// Paths of visitors that name no event.
+const (
+	visitorsPath = api + "/visitors"
+	returnPath   = visitorsPath + "/return"
+)
+
 type route struct {
 	method, path string
 	handler      echo.HandlerFunc
@@ -210,8 +216,8 @@ func (s *Server) routes() []route {
 	door := func(h staffHandler) echo.HandlerFunc { return s.as(sale.RoleDoor, h) }
 	shop := func(h staffHandler) echo.HandlerFunc { return s.as(sale.RoleShop, h) }
 	return []route{
-		{"POST", api + "/visitors", s.createVisitor},
-		{"POST", api + "/visitors/return", s.redeem},
+		{"POST", visitorsPath, s.createVisitor},
+		{"POST", returnPath, s.redeem},
 		{"GET", api + "/events", s.listEvents},
 		{"GET", event, s.showEvent},
 		{"GET", event + "/status", s.showStatus},

@@ -62,7 +62,7 @@ func drawCommand(ctx context.Context, p program, args []string) error {
 		return usageError("--commitment %q is no fingerprint: that is 64 characters, 0-9 and a-f", d.commitment)
 	}
 	if _, err := uuid.Parse(d.place); d.place != "" && err != nil {
-		return usageError("--place %q is no queue id", d.place)
+		return usageError("--place %q is no queue id such as 6ba7b810-9dad-41d1-80b4-00c04fd430c8", d.place)
 	}
 	d.server, d.event = strings.TrimSuffix(r.server, "/"), words[1]
 	return d.verify(ctx, p)

@@ -71,6 +71,9 @@ func eventCommand(ctx context.Context, p program, args []string) error {
 	if err := parseFlags(f, args); err != nil {
 		return err
 	}
+	if e.data == "" && e.server == "" {
+		return usageError("--data must name a folder, or --server a running foyer")
+	}
 	e.key, _ = p.env("FOYER_ADMIN_KEY")
 	switch {
 	case word == "create" && f.NArg() == 1:

@@ -52,7 +52,7 @@ func (p *protection) check() error {
 	if !sale.EventID(p.Event) {
 		return usageError("--event must name the event whose turns let people in: 1 to 64 of a-z, 0-9 and -")
 	}
-	if _, _, err := net.SplitHostPort(p.Listen); err != nil {
+	if !isHostPort(p.Listen) {
 		return usageError("--listen %q must be HOST:PORT such as 0.0.0.0:80", p.Listen)
 	}
 	return nil

@@ -145,7 +145,7 @@ func parseFlags(f *flag.FlagSet, args []string) error {
 	out := f.Output()
 	f.SetOutput(discard{})
 	var wrong error // what a flag had against its value
-	f.VisitAll(func(fl *flag.Flag) { fl.Value = watched{fl.Value, fl.Name, &wrong} })
+	f.VisitAll(func(fl *flag.Flag) { fl.Value = watched{fl.Value, fl.Name, fl.DefValue, &wrong} })
 	err := f.Parse(args)
 	f.VisitAll(func(fl *flag.Flag) { fl.Value = fl.Value.(watched).Value })
 	f.SetOutput(out)
@@ -164,17 +164,35 @@ func parseFlags(f *flag.FlagSet, args []string) error {
 // watched is a flag's value that keeps in wrong what is wrong with a new one.
 type watched struct {
 	flag.Value
-	name  string
-	wrong *error
+	name, usual string
+	wrong       *error
 }
 
 // Set sets the value, or tells what is wrong with it without repeating it.
 func (w watched) Set(v string) error {
 	err := w.Value.Set(v)
 	if err != nil {
-		*w.wrong = fmt.Errorf("invalid value for --%s: %w", w.name, err)
+		*w.wrong = fmt.Errorf("invalid value for --%s: %w", w.name, wanted(w.Value, w.usual, err))
 	}
 	return err
+}
+
+// wanted is an error that tells the form of a flag whose value was refused. The
+// flag package's own kinds tell none; usual is an example, the flag's default.
+func wanted(v flag.Value, usual string, refused error) error {
+	g, ok := v.(flag.Getter)
+	if !ok {
+		return refused
+	}
+	switch g.Get().(type) {
+	case bool:
+		return errors.New("must be true or false")
+	case int:
+		return fmt.Errorf("must be a whole number of at most 18 digits such as %s", usual)
+	case time.Duration:
+		return fmt.Errorf("must be a duration such as %s or 250ms", usual)
+	}
+	return refused
 }
 
 // IsBoolFlag lets the flag package know flags that need no value.
@@ -203,7 +221,7 @@ func fromEnvironment(f *flag.FlagSet, env func(string) (string, bool)) (err erro
 			return
 		}
 		if e := fl.Value.Set(v); e != nil {
-			err = usageError("invalid value for %s: %v", envName(fl.Name), e) // the value may hold a password
+			err = usageError("invalid value for %s: %v", envName(fl.Name), wanted(fl.Value, fl.DefValue, e)) // the value may hold a password
 		}
 	})
 	return err
@@ -287,13 +305,11 @@ func (s *settings) stripe(env func(string) (string, bool)) error {
 var stripeKey = regexp.MustCompile(`^(sk|rk)_[0-9A-Za-z_]+$`)
 
 func (s *settings) check() error {
-	if _, _, err := net.SplitHostPort(s.Addr); err != nil {
+	if !isHostPort(s.Addr) {
 		return usageError("--addr %q must be HOST:PORT such as 127.0.0.1:8080", s.Addr)
 	}
-	if s.Metrics != "" {
-		if _, _, err := net.SplitHostPort(s.Metrics); err != nil {
-			return usageError("--metrics %q must be HOST:PORT such as 127.0.0.1:9090", s.Metrics)
-		}
+	if s.Metrics != "" && !isHostPort(s.Metrics) {
+		return usageError("--metrics %q must be HOST:PORT such as 127.0.0.1:9090", s.Metrics)
 	}
 	if s.BaseURL != "" {
 		u, err := url.Parse(s.BaseURL)
@@ -318,6 +334,17 @@ func (s *settings) check() error {
 		return s.Protect.check()
 	}
 	return nil
+}
+
+// isHostPort tells whether an address has a port that there can be, by number or
+// by a name that the machine knows.
+func isHostPort(v string) bool {
+	_, port, err := net.SplitHostPort(v)
+	if err != nil {
+		return false
+	}
+	_, err = net.LookupPort("tcp", port)
+	return err == nil
 }
 
 // prefixes are networks separated by commas.

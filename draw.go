@@ -7,6 +7,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"hash"
@@ -71,8 +72,7 @@ func drawCommand(ctx context.Context, p program, args []string) error {
 func (d drawCheck) verify(ctx context.Context, p program) error {
 	path := "/api/v1/events/" + url.PathEscape(d.event) + "/draw"
 	var told drawTold
-	err := d.read(ctx, path, func(r io.Reader) error { return json.NewDecoder(io.LimitReader(r, 1<<20)).Decode(&told) })
-	if err != nil {
+	if err := d.read(ctx, path, told.read); err != nil {
 		return err
 	}
 	seed, err := told.seed(d.commitment)
@@ -94,6 +94,18 @@ func (d drawCheck) verify(ctx context.Context, p program) error {
 	fmt.Fprintf(p.out, "The seed fits its fingerprint %s.\nThe list of %d is the published one, nobody is in it twice, and all lots are in order.\n", told.Commitment, l.n)
 	if l.mine > 0 {
 		fmt.Fprintf(p.out, "Number of %s: %d\n", d.place, l.mine)
+	}
+	return nil
+}
+
+// read reads the draw; what has no fingerprint is none.
+func (t *drawTold) read(r io.Reader) error {
+	b, err := io.ReadAll(io.LimitReader(r, 1<<20))
+	if err != nil {
+		return err
+	}
+	if json.Unmarshal(b, t) != nil || t.Commitment == "" {
+		return errNotFoyer
 	}
 	return nil
 }
@@ -165,11 +177,17 @@ func (d drawCheck) read(ctx context.Context, path string, into func(io.Reader) e
 	}
 	defer res.Body.Close()
 	if res.StatusCode == http.StatusOK {
-		return into(res.Body)
+		if isPage(res) {
+			return notFoyer(res)
+		}
+		if err = into(res.Body); errors.Is(err, errNotFoyer) {
+			return notFoyer(res)
+		}
+		return err
 	}
 	var problem struct{ Detail shownText }
 	if json.NewDecoder(io.LimitReader(res.Body, 1<<20)).Decode(&problem) != nil || problem.Detail == "" {
-		return fmt.Errorf("%s answered %s", shownURL(d.server), res.Status)
+		return notFoyer(res)
 	}
 	return fmt.Errorf("%s", problem.Detail)
 }

@@ -95,6 +95,48 @@ func TestDrawVerify(t *testing.T) {
 	}
 }
 
+// Whoever names another address reads what is there, and what to do.
+func TestCommandsTellWhatIsNoAnswerOfFoyer(t *testing.T) {
+	page := func(w http.ResponseWriter, status int) {
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		w.WriteHeader(status)
+		_, _ = w.Write([]byte("<!doctype html><p>Welcome"))
+	}
+	for name, c := range map[string]struct {
+		answer http.HandlerFunc
+		args   string
+		say    string
+	}{
+		"a page":              {func(w http.ResponseWriter, _ *http.Request) { page(w, 200) }, "draw verify gala", "answered 200 OK with a web page that is not foyer's"},
+		"a page for an error": {func(w http.ResponseWriter, _ *http.Request) { page(w, 404) }, "draw verify gala", "answered 404 Not Found with a web page"},
+		"other JSON":          {func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(`{"hello":"world"}`)) }, "draw verify gala", "with something that is not foyer's"},
+		"a page for the list": {func(w http.ResponseWriter, r *http.Request) {
+			if strings.HasSuffix(r.URL.Path, "/entries") {
+				page(w, 200)
+				return
+			}
+			soundDraw().ServeHTTP(w, r)
+		}, "draw verify gala", "with a web page"},
+		"a page for a list of lanes":   {func(w http.ResponseWriter, _ *http.Request) { page(w, 200) }, "lane list", "with a web page"},
+		"a page for a lane":            {func(w http.ResponseWriter, _ *http.Request) { page(w, 200) }, "lane pause K", "with a web page"},
+		"a page for a sheet":           {func(w http.ResponseWriter, _ *http.Request) { page(w, 200) }, "report --csv gala", "with a web page"},
+		"no JSON for a list of lanes":  {func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("hello")) }, "lane list", "with something"},
+		"a page for a key that is not": {func(w http.ResponseWriter, _ *http.Request) { page(w, 401) }, "outbox list", "answered 401 Unauthorized with a web page"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			web := httptest.NewServer(c.answer)
+			defer web.Close()
+			w := newWorld(t)
+			w.env["FOYER_ADMIN_KEY"], w.env["FOYER_SERVER"] = "open sesame", web.URL
+			code := w.run(strings.Fields(c.args)...)
+			said := w.err.String()
+			if code != exitFile || !strings.Contains(said, c.say) || !strings.Contains(said, web.URL) || !strings.Contains(said, "with --server") || strings.Contains(said, "invalid character") || strings.Count(said, "\n") != 1 {
+				t.Errorf("exit code %d: %s%s", code, said, w.out.String())
+			}
+		})
+	}
+}
+
 func TestDrawVerifyTellsOnesOwnNumber(t *testing.T) {
 	d := soundDraw()
 	web := httptest.NewServer(d)

@@ -147,7 +147,7 @@ func (r remote) showMessage(ctx context.Context, p program, id string) error {
 	}
 	var body bytes.Buffer
 	if err := json.Indent(&body, m.Body, "", "  "); err != nil {
-		return fmt.Errorf("%s does not answer like foyer: %w", r.server, err)
+		return fmt.Errorf("%s does not answer like foyer: %w", shownURL(r.server), err)
 	}
 	for line := range strings.SplitSeq(body.String(), "\n") {
 		fmt.Fprintln(p.out, outbox.Escape(line))

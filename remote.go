@@ -8,6 +8,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"mime"
 	"net/http"
 	"strings"
 	"time"
@@ -98,7 +99,7 @@ func (r remote) ask(ctx context.Context, method, path string, body []byte, out a
 			Detail shownText
 		}
 		if json.Unmarshal(answer, &problem) != nil || problem.Detail == "" {
-			return fmt.Errorf("%s answered %s", shownURL(r.server), res.Status)
+			return notFoyer(res)
 		}
 		switch problem.Code {
 		case "bad_lane": // what is wrong stands on the command line
@@ -110,6 +111,9 @@ func (r remote) ask(ctx context.Context, method, path string, body []byte, out a
 		}
 		return errors.New(string(problem.Detail))
 	}
+	if isPage(res) {
+		return notFoyer(res)
+	}
 	if out == nil {
 		return nil
 	}
@@ -117,8 +121,26 @@ func (r remote) ask(ctx context.Context, method, path string, body []byte, out a
 		*raw = answer
 		return nil
 	}
-	if err := json.Unmarshal(answer, out); err != nil {
-		return fmt.Errorf("%s does not answer like foyer: %w", shownURL(r.server), err)
+	if json.Unmarshal(answer, out) != nil {
+		return notFoyer(res)
 	}
 	return nil
+}
+
+// errNotFoyer is what [notFoyer] says in a sentence.
+var errNotFoyer = errors.New("not an answer of foyer")
+
+// notFoyer tells what came instead of an answer of foyer, and what to do.
+func notFoyer(res *http.Response) error {
+	found := "something"
+	if isPage(res) {
+		found = "a web page"
+	}
+	return fmt.Errorf("%s answered %s with %s that is not foyer's; name the address of a running foyer with --server, without a path", shownURL(res.Request.URL.String()), outbox.Escape(res.Status), found)
+}
+
+// isPage tells whether a page for people was sent.
+func isPage(res *http.Response) bool {
+	kind, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type"))
+	return kind == "text/html" || kind == "application/xhtml+xml"
 }

@@ -80,7 +80,7 @@ func reportCommand(ctx context.Context, p program, args []string) error {
 	}
 	var report reportRow
 	if err := json.Unmarshal(raw, &report); err != nil {
-		return fmt.Errorf("%s does not answer like foyer: %w", r.server, err)
+		return fmt.Errorf("%s does not answer like foyer: %w", shownURL(r.server), err)
 	}
 	return report.show(p, raw, asJSON)
 }

@@ -14,6 +14,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"foyer/sale"
 )
 
@@ -71,7 +73,8 @@ func fits(pattern, at []string) bool {
 type protector struct {
 	*Server
 	Protection
-	shop *httputil.ReverseProxy
+	shop   *httputil.ReverseProxy
+	counts map[outcome]prometheus.Counter
 }
 
 // Protect returns a handler that shows Foyer's waiting room to whoever has no
@@ -81,16 +84,22 @@ func (s *Server) Protect(p Protection) http.Handler {
 	t := http.DefaultTransport.(*http.Transport).Clone()
 	t.Proxy, t.DisableCompression, t.MaxIdleConnsPerHost = nil, true, 256
 	t.ResponseHeaderTimeout = 2 * time.Minute
-	h := &protector{Server: s, Protection: p}
+	h := &protector{Server: s, Protection: p, counts: newOutcomes(s.conf.Registry)}
 	h.shop = &httputil.ReverseProxy{
-		Transport: t, Rewrite: h.rewrite, ErrorHandler: h.unreached,
+		Transport: t, Rewrite: h.rewrite, ModifyResponse: h.answered, ErrorHandler: h.unreached,
 		ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelWarn),
 	}
 	return h
 }
 
-// passKey is where the request's context carries its sale.Pass.
-type passKey struct{}
+// admission is how a request gets to the shop.
+type admission struct {
+	by   outcome
+	pass sale.Pass // zero when nobody looked
+}
+
+// admissionKey is where the request's context carries its admission.
+type admissionKey struct{}
 
 // ServeHTTP answers one request of the public.
 func (p *protector) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -103,26 +112,26 @@ func (p *protector) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	_ = conn.SetWriteDeadline(time.Time{}) // a shop may take its time
 	if plain && p.Exclude.match(r.URL.Path) {
-		p.letPass(r.Context(), w, r)
+		p.letPass(admission{by: outExcluded}, w, r)
 		return
 	}
 	pass, err := p.gate(r, p.Event)
-	if err != nil && p.FailOpen {
+	switch {
+	case pass.In:
+		p.letPass(admission{outPassed, pass}, w, r)
+	case err != nil && p.FailOpen:
 		p.log.Warn("let in without a look: fail-open", "error", err.Error())
-		pass.In = true
-	}
-	if !pass.In {
+		p.letPass(admission{by: outFailOpen}, w, r)
+	default:
 		limitOwn(conn) // net/http reads what is left of the body first
 		p.keepOut(w, r, err)
-		return
 	}
-	p.letPass(context.WithValue(r.Context(), passKey{}, pass), w, r)
 }
 
 // letPass hands a request to the shop, as a copy: net/http looks at the body of
 // its own.
-func (p *protector) letPass(ctx context.Context, w http.ResponseWriter, r *http.Request) {
-	r = r.WithContext(ctx)
+func (p *protector) letPass(a admission, w http.ResponseWriter, r *http.Request) {
+	r = r.WithContext(context.WithValue(r.Context(), admissionKey{}, a))
 	if r.ContentLength != 0 {
 		r.Body = heard{r.Body}
 	}
@@ -167,10 +176,17 @@ func (p *protector) keepOut(w http.ResponseWriter, r *http.Request, err error) {
 	c := p.echo.NewContext(r, w)
 	p.prepare(c)
 	if err != nil {
+		p.counts[outUndecided].Inc()
 		p.fail(c, errNoRoom.Because(err))
 		return
 	}
-	if err := p.turnAway(c, p.Event, askedBy(r.Method, r.URL.RequestURI(), r.Header)); err != nil {
+	a := askedBy(r.Method, r.URL.RequestURI(), r.Header)
+	if a.page {
+		p.counts[outWaiting].Inc()
+	} else {
+		p.counts[outRefused].Inc()
+	}
+	if err := p.turnAway(c, p.Event, a); err != nil {
 		p.fail(c, err)
 	}
 }
@@ -193,15 +209,18 @@ func (h heard) Read(b []byte) (int, error) {
 // unreached answers when the shop does not.
 func (p *protector) unreached(w http.ResponseWriter, r *http.Request, err error) {
 	if errors.Is(err, context.Canceled) { // the client has gone
+		p.counts[outBroken].Inc()
 		w.WriteHeader(http.StatusBadGateway)
 		return
 	}
 	c := p.echo.NewContext(r, w)
 	p.prepare(c)
 	if errors.Is(err, errBody) { // no fault of the shop's, and nothing to log
+		p.counts[outBroken].Inc()
 		p.fail(c, errBadRequest)
 		return
 	}
+	p.counts[outFailed].Inc()
 	p.fail(c, errNoShop.Because(fmt.Errorf("the shop: %w", err)))
 }
 
@@ -228,8 +247,8 @@ func (p *protector) rewrite(r *httputil.ProxyRequest) {
 	r.SetXForwarded()
 	r.Out.Header.Set("X-Forwarded-Proto", p.scheme(r.In))
 	r.Out.Header.Set("X-Real-Ip", p.address(r.In))
-	if pass, ok := r.In.Context().Value(passKey{}).(sale.Pass); ok {
-		p.passOn(r.Out.Header, pass, true)
+	if a, ok := r.In.Context().Value(admissionKey{}).(admission); ok {
+		p.passOn(r.Out.Header, a.pass, true)
 	}
 }
 

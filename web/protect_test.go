@@ -1,13 +1,18 @@
 package web
 
 import (
+	"context"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"os"
 	"regexp"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
 )
 
 // patient is an answer that keeps the deadlines it was given.
@@ -51,6 +56,61 @@ func TestWaitingRoomHasAllThatVisitorsNeed(t *testing.T) {
 	for _, other := range []string{"/api/v1/visitors/", "/api/v1/visitors/return/x", "/api/v1/visitorsx", "/api/v1/events", "/api/v1/events/fairy", "/api/v1/keys", "/"} {
 		if p.room(other) {
 			t.Errorf("%s is taken from the shop", other)
+		}
+	}
+}
+
+func TestProtectCountsWhatBecameOfRequests(t *testing.T) {
+	shop := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/hang-up" {
+			panic(http.ErrAbortHandler)
+		}
+	}))
+	defer shop.Close()
+	at, _ := url.Parse(shop.URL)
+	h := newHouse(t)
+	front := h.server.Protect(Protection{Upstream: at, Event: "fair", Exclude: Patterns{"/hooks/*"}})
+	open := h.server.Protect(Protection{Upstream: at, Event: "nobody-made-it", FailOpen: true})
+	ask := func(front http.Handler, method, path string, want int, headers ...string) {
+		t.Helper()
+		r := httptest.NewRequest(method, path, nil)
+		for i := 0; i+1 < len(headers); i += 2 {
+			r.Header.Set(headers[i], headers[i+1])
+		}
+		w := httptest.NewRecorder()
+		if front.ServeHTTP(w, r); w.Code != want {
+			t.Errorf("%s %s: got %d, want %d: %s", method, path, w.Code, want, w.Body)
+		}
+	}
+	ask(front, "GET", "/", 503) // there is no event yet
+	ask(open, "GET", "/", 200)
+	h.fair(`"line":"auto"`)
+	credential, _ := h.ready("fair")
+	for range 3 {
+		ask(front, "GET", "/shop", 200, "X-Visitor", credential)
+	}
+	ask(front, "GET", "/hang-up", 502, "X-Visitor", credential)
+	ask(front, "GET", "/hooks/pay", 200)
+	ask(front, "GET", "/hooks/pay", 200)
+	ask(front, "GET", "/", 303, "Accept", "text/html")
+	ask(front, "POST", "/", 429, "Accept", "text/html")
+	ask(front, "GET", "/api/v1/events/fair/status", 200) // the waiting room's
+	gone, leave := context.WithCancel(t.Context())
+	leave()
+	front.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(gone, "GET", "/hooks/pay", nil))
+	metrics := string(h.staff("GET", "/metrics", "").want(200).Body)
+	for outcome, want := range map[string]int{"passed": 3, "excluded": 2, "fail_open": 1, "waiting": 1, "refused": 1, "undecided": 1, "failed": 1, "broken": 1} {
+		if line := fmt.Sprintf("foyer_protect_requests_total{outcome=%q} %d\n", outcome, want); !strings.Contains(metrics, line) {
+			t.Errorf("no %s in %s", line, metrics)
+		}
+	}
+	manual, err := os.ReadFile("../docs/protect.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for o := range newOutcomes(prometheus.NewRegistry()) {
+		if !strings.Contains(string(manual), "| `"+string(o)+"` |") {
+			t.Errorf("the manual has no row of %s", o)
 		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 // ShopClaim is what a shop with orders of its own did with a turn. The JSON form
 // is the one on disk.
 type ShopClaim struct {
+	By       string    `json:"by,omitempty"`       // the actor whose claim is on; "" in those of older versions, which any shop's key may act on
 	Customer string    `json:"customer,omitempty"` // as the shop calls him; "" for the visitor's id
 	Until    time.Time `json:"until,omitzero"`     // when the claim lapses; zero while none is on
 	Acts     []ShopAct `json:"acts"`               // the newest last, at most maxShopActs
@@ -18,8 +19,9 @@ type ShopClaim struct {
 
 // ShopAct is the idempotency record of one act of a shop, and its answer.
 type ShopAct struct {
-	Key      []byte    `json:"key"`  // SHA-256 of the Idempotency-Key
-	Body     []byte    `json:"body"` // SHA-256 of the act and its body
+	By       string    `json:"by,omitempty"` // the actor; "" in those of older versions
+	Key      []byte    `json:"key"`          // SHA-256 of the Idempotency-Key
+	Body     []byte    `json:"body"`         // SHA-256 of the act and its body
 	State    TurnState `json:"state"`
 	Customer string    `json:"customer,omitempty"`
 	Until    time.Time `json:"until"`
@@ -46,6 +48,7 @@ func (s *ShopClaim) until(at time.Time) *ShopClaim {
 // TokenRequest is a shop that asks about an entry token or acts on one.
 type TokenRequest struct {
 	Actor    string
+	Admin    bool // the actor may act on the claims of others
 	Event    string
 	Token    string
 	Customer string // the shop's name for the customer, at most 200 characters; "" is the visitor's id
@@ -152,23 +155,24 @@ func (o *Office) ClaimToken(r TokenRequest) (TokenView, error) {
 		}
 		t.State, t.Order, t.PickedUp = TurnClaimed, uuid.Nil, true
 		t.Holds++
-		t.Shop.Customer, t.Shop.Until = r.Customer, until
+		t.Shop.By, t.Shop.Customer, t.Shop.Until = r.Actor, r.Customer, until
 		return nil
 	})
 }
 
 // ReleaseToken takes the shop's claim off a turn, which is READY again while it
-// has time left. One that is READY already stays so.
+// has time left. One that is READY already stays so. The claim of another key is
+// left alone ([ErrTurnInUse]) unless an admin asks.
 func (o *Office) ReleaseToken(r TokenRequest) (TokenView, error) {
 	return o.actOnToken(r, "turn.release", func(tx Tx, e *Event, p *Place) error {
 		t := &p.Turn
 		if t.State == TurnReady {
 			return nil
 		}
-		if !t.claimedFor(r.Customer) {
-			return t.inUse()
+		if err := t.claimedBy(&r); err != nil {
+			return err
 		}
-		t.State, t.Shop.Customer, t.Shop.Until = TurnReady, "", time.Time{}
+		t.State, t.Shop.By, t.Shop.Customer, t.Shop.Until = TurnReady, "", "", time.Time{}
 		*p = p.at(e, nil, tx.Now())
 		return nil
 	})
@@ -176,24 +180,31 @@ func (o *Office) ReleaseToken(r TokenRequest) (TokenView, error) {
 
 // ConsumeToken ends a turn that a shop claims: its order is made. It refuses
 // with [ErrNotClaimed] when no claim is on the turn, and with [ErrTurnInUse] when
-// it is another's or was used.
+// it is another customer's, another key's and no admin asks, or was used.
 func (o *Office) ConsumeToken(r TokenRequest) (TokenView, error) {
 	return o.actOnToken(r, "turn.consume", func(tx Tx, _ *Event, p *Place) error {
 		t := &p.Turn
-		switch {
-		case t.State == TurnReady:
+		if t.State == TurnReady {
 			return ErrNotClaimed
-		case !t.claimedFor(r.Customer):
-			return t.inUse()
+		}
+		if err := t.claimedBy(&r); err != nil {
+			return err
 		}
 		t.State, t.EndedAt = TurnConsumed, tx.Now()
 		return nil
 	})
 }
 
-// claimedFor tells whether a shop claims the turn for this customer; "" is any.
-func (t *Turn) claimedFor(customer string) bool {
-	return t.byShop() && (customer == "" || customer == t.Shop.Customer)
+// claimedBy refuses who may not act on the claim: there is none, it is for another
+// customer than the one named, or of another key.
+func (t *Turn) claimedBy(r *TokenRequest) error {
+	switch {
+	case !t.byShop() || r.Customer != "" && r.Customer != t.Shop.Customer:
+		return t.inUse()
+	case t.Shop.By != "" && t.Shop.By != r.Actor && !r.Admin:
+		return ErrTurnInUse.say("This turn is claimed with another key. Use the key that claimed it, or an admin key.")
+	}
+	return nil
 }
 
 func (t *Turn) inUse() error {
@@ -207,8 +218,8 @@ func (t *Turn) inUse() error {
 }
 
 // actOnToken runs one act on a turn and keeps its record, in one transaction.
-// The same key and body get the first answer again, whatever has happened since;
-// the same key with another body or act is [ErrKeyReused].
+// The same key and body of one actor get the first answer again, whatever has
+// happened since; the same key with another body or act is [ErrKeyReused].
 func (o *Office) actOnToken(r TokenRequest, act string, decide func(Tx, *Event, *Place) error) (v TokenView, err error) {
 	if wrong := checkText("customerId", r.Customer, 0, 200); wrong != "" {
 		return v, ErrBadCustomer.say(wrong)
@@ -219,7 +230,7 @@ func (o *Office) actOnToken(r TokenRequest, act string, decide func(Tx, *Event, 
 		if err != nil {
 			return err
 		}
-		if done, known, err := p.Turn.Shop.done(key, body); known {
+		if done, known, err := p.Turn.Shop.done(r.Actor, key, body); known {
 			v = TokenView{Valid: done.State.Active(), State: done.State, Customer: done.Customer, ExpiresAt: done.Until}
 			return err
 		}
@@ -235,7 +246,7 @@ func (o *Office) actOnToken(r TokenRequest, act string, decide func(Tx, *Event, 
 			return err
 		}
 		v = tokenView(tx, p)
-		p.Turn.Shop.note(ShopAct{Key: key, Body: body, State: v.State, Customer: v.Customer, Until: v.ExpiresAt})
+		p.Turn.Shop.note(ShopAct{By: r.Actor, Key: key, Body: body, State: v.State, Customer: v.Customer, Until: v.ExpiresAt})
 		tx.PutPlace(p)
 		o.audit(tx, r.Actor, e.ID, act, o.QueueID(e, p).String())
 		return nil
@@ -253,12 +264,15 @@ func (s *ShopClaim) clone() *ShopClaim {
 	return &c
 }
 
-// done finds the record of an act with this key.
-func (s *ShopClaim) done(key, body []byte) (a ShopAct, known bool, err error) {
+// done finds the actor's record of an act with this key.
+func (s *ShopClaim) done(actor string, key, body []byte) (a ShopAct, known bool, err error) {
 	if s == nil {
 		return a, false, nil
 	}
 	for _, a := range s.Acts {
+		if a.By != "" && a.By != actor {
+			continue
+		}
 		if known, err := again(key, body, a.Key, a.Body); known {
 			return a, true, err
 		}

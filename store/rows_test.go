@@ -49,8 +49,8 @@ func TestPlacesComeBackFromTheirRows(t *testing.T) {
 func TestWhatAShopDidWithATurnComesBackFromItsRow(t *testing.T) {
 	p := sale.Place{Event: "gala", Number: 7, Visitor: uuid.New(), Turn: sale.Turn{
 		State: sale.TurnClaimed, CalledAt: time.UnixMilli(1).UTC(), ExpiresAt: time.UnixMilli(2).UTC(), PickedUp: true, Holds: 3,
-		Shop: &sale.ShopClaim{Customer: "c-9", Until: time.UnixMilli(3).UTC(), Acts: []sale.ShopAct{
-			{Key: []byte{1}, Body: []byte{2}, State: sale.TurnClaimed, Customer: "c-9", Until: time.UnixMilli(3).UTC()}}},
+		Shop: &sale.ShopClaim{By: "staff:7", Customer: "c-9", Until: time.UnixMilli(3).UTC(), Acts: []sale.ShopAct{
+			{By: "staff:7", Key: []byte{1}, Body: []byte{2}, State: sale.TurnClaimed, Customer: "c-9", Until: time.UnixMilli(3).UTC()}}},
 	}}
 	b := encodePlace(p)
 	got, err := decodePlace("gala", 7, b)

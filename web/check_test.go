@@ -218,6 +218,14 @@ func TestTokenRoutesAnswerAsWrittenDown(t *testing.T) {
 	act("release", "l", mine).want(200)
 	act("consume", "m", mine).refused(409, "turn_not_claimed")
 	act("claim", "n", mine).want(200)
+	for _, name := range []string{"release", "consume"} { // another shop
+		foreign := h.do("POST", "/api/v1/events/fair/tokens/"+name, mine, "Authorization", "Bearer "+h.key("shop"), "Idempotency-Key", "n")
+		if foreign.refused(409, "turn_in_use"); !strings.Contains(foreign.text("detail"), "another key") {
+			t.Errorf("another shop reads %s", foreign.Body)
+		}
+	}
+	h.staff("POST", "/api/v1/events/fair/tokens/release", mine, "Idempotency-Key", "n").want(200) // an admin may
+	act("claim", "n2", mine).want(200)
 	if used := act("consume", "o", mine).want(200); used.field("valid") != false || used.text("tokenState") != "CONSUMED" {
 		t.Errorf("used: %s", used.Body)
 	}

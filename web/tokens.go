@@ -37,7 +37,7 @@ func tokenRequest(c echo.Context, by *sale.Key) (sale.TokenRequest, error) {
 	if err := read(c, &body); err != nil {
 		return sale.TokenRequest{}, err
 	}
-	return sale.TokenRequest{Actor: actor(by), Event: param(c, "event"), Token: body.Token, Customer: body.CustomerID}, nil
+	return sale.TokenRequest{Actor: actor(by), Admin: by.Role.Includes(sale.RoleAdmin), Event: param(c, "event"), Token: body.Token, Customer: body.CustomerID}, nil
 }
 
 func (s *Server) verifyToken(c echo.Context, by *sale.Key) error {

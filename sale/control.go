@@ -33,7 +33,8 @@ type steering struct {
 
 type steered struct {
 	queue.Control
-	told untold
+	lowered bool // the audit knows that the pace is lowered
+	told    untold
 }
 
 // untold is what the audit must still be told; the zero value is nothing.
@@ -53,7 +54,7 @@ func (o *Office) pace(e *Event) (perSecond int, reason string) {
 		return set, ""
 	}
 	part, lowered := s.Cause()
-	if n := s.Pace(set); lowered {
+	if n := s.Pace(set); lowered && n < set { // there is nothing below 1 a second
 		return n, troubleWords[part]
 	}
 	return set, ""
@@ -112,13 +113,13 @@ func (o *Office) steer(event string) (told untold) {
 			delete(o.steering.by, e.Ordinal)
 			return nil
 		}
-		s := o.steering.of(e)
-		switch set := e.Rules.AdmitPerSecond; s.Step(r.Now()) {
-		case queue.Lowered:
-			part, _ := s.Cause()
-			s.told = untold{"pace.lower", fmt.Sprintf("%s: from %d a second to %d, and lower while it lasts", troubleWords[part], set, s.Pace(set))}
-		case queue.Whole:
-			s.told = untold{"pace.restore", fmt.Sprintf("%d a second again", set)}
+		s, set := o.steering.of(e), e.Rules.AdmitPerSecond
+		change := s.Step(r.Now())
+		switch part, _ := s.Cause(); {
+		case !s.lowered && s.Pace(set) < set:
+			s.lowered, s.told = true, untold{"pace.lower", fmt.Sprintf("%s: from %d a second to %d, and lower while it lasts", troubleWords[part], set, s.Pace(set))}
+		case s.lowered && change == queue.Whole:
+			s.lowered, s.told = false, untold{"pace.restore", fmt.Sprintf("%d a second again", set)}
 		}
 		told = s.told
 		return nil

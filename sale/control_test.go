@@ -91,6 +91,28 @@ func TestPaymentsThatFailLowerThePaceWithinSecondsAndItComesBack(t *testing.T) {
 	})
 }
 
+func TestPaceOfOneCannotBeLoweredAndNothingIsSaid(t *testing.T) {
+	play(t, func(s *sale.Settings) { s.Rules.Control, s.Rules.AdmitPerSecond = sale.ControlAuto, 1 }, func(h *house) {
+		h.seconds(3, 100, 100)
+		h.goes(1, false)
+		h.seconds(60, 100, 0)
+		h.goes(1, false)
+		if got := h.steps(); len(got) > 0 {
+			t.Errorf("the audit was told %v", got)
+		}
+		h.seconds(3, 100, 100)
+		_, err := h.ChangeEvent("staff", gala, func(s *sale.Settings) error { s.Rules.AdmitPerSecond = 10; return nil })
+		h.ok(err)
+		h.seconds(1, 100, 100)
+		h.goes(1, true)
+		h.seconds(60, 100, 0)
+		h.goes(10, false)
+		if got := h.steps(); !slices.Equal(got, []string{"pace.lower", "pace.restore"}) {
+			t.Errorf("the audit was told %v", got)
+		}
+	})
+}
+
 func TestPaymentsThatTheProviderRefusesLowerThePace(t *testing.T) {
 	play(t, steers, func(h *house) {
 		all := h.crowd(9)

@@ -221,6 +221,9 @@ func (o *Office) show(r Reader, e *Event, p Place) PlaceView {
 		v.Wait, v.WaitLow, v.WaitHigh = v.Wait+until, v.WaitLow+until, v.WaitHigh+until
 		v.Poll = min(max(v.Poll, 3*time.Second), left+time.Second)
 	}
+	if v.Slower == SlowerSeats {
+		v.Wait, v.WaitLow, v.WaitHigh = 0, 0, 0
+	}
 	if taken, ok := taken(r, e); ok {
 		v.Chance = chanceOf(taken, v.Rank+line.Active)
 	}

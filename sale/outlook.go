@@ -44,8 +44,9 @@ func lowered(what string, from, to int, at time.Time, before *Slowed) *Slowed {
 	return &Slowed{At: at, What: what, From: from, To: to}
 }
 
-// Why an estimate may have risen.
+// Why an estimate may have risen, or is none.
 const (
+	SlowerSeats   = "no_seats"     // no seat is left, so nobody is called and the wait is not known
 	SlowerPaused  = "paused"       // staff paused the line
 	SlowerLowered = "pace_lowered" // staff lowered the pace or the places in the house; see [Slowed]
 	SlowerTrouble = "trouble"      // holds, payments or the shop fail or are slow, and the pace is lowered for it
@@ -64,6 +65,8 @@ func (o *Office) slower(r Reader, e *Event) string {
 	pace := float64(set)
 	_, rate, _ := r.Flow(e.ID).Rates(pace)
 	switch {
+	case phase == PhaseSoldOut || phase != PhaseClosed && e.allSold(r.Line(e.ID).Sold):
+		return SlowerSeats
 	case phase == PhasePaused:
 		return SlowerPaused
 	case trouble != "":

@@ -84,6 +84,8 @@ func TestStaffSayNotSoldOutAndPeopleWaitForSeatsThatComeBack(t *testing.T) {
 		ann := h.visitor()
 		if p := ann.join(); p.Status != sale.Waiting {
 			t.Errorf("a turn without seats: %s", p.Status)
+		} else if p.Slower != sale.SlowerSeats || p.Wait != 0 || p.WaitHigh != 0 || h.status().Slower != sale.SlowerSeats {
+			t.Errorf("a wait is promised: %+v", p)
 		}
 		h.at(5 * sec)
 		h.tick()
@@ -92,7 +94,7 @@ func TestStaffSayNotSoldOutAndPeopleWaitForSeatsThatComeBack(t *testing.T) {
 		h.at(10 * sec)
 		h.tick()
 		ann.is(sale.Ready)
-		if s := h.status(); s.Returns || s.SoldOut {
+		if s := h.status(); s.Returns || s.SoldOut || s.Slower == sale.SlowerSeats {
 			t.Errorf("the status is %+v", s)
 		}
 		ann.hold("B-5")

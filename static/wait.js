@@ -52,6 +52,7 @@ const reason = l => ({
 // A wait that was shown gets longer only with the reason beside it.
 const turnIn = r => {
 	const now = range(r)
+	if (!now) return ''
 	if (now.high > high) {
 		const why = reason(status.lowered)
 		if (why) { calm = told ? calm : high; told = why } else now.high = high

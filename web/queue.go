@@ -168,10 +168,14 @@ func appendPlace(b []byte, v *sale.PlaceView, poll time.Duration) []byte {
 		b = append(b, `,"class":"member"`...)
 	}
 	b = strconv.AppendInt(append(b, `,"currentTotalWaitingCount":`...), int64(v.Waiting), 10)
-	b = strconv.AppendInt(append(b, `,"estimatedWaitSeconds":`...), int64(v.Wait), 10)
-	b = strconv.AppendInt(append(b, `,"estimatedWaitRange":{"low":`...), int64(v.WaitLow), 10)
-	b = strconv.AppendInt(append(b, `,"high":`...), int64(v.WaitHigh), 10)
-	b = strconv.AppendInt(append(b, `},"pollingIntervalSeconds":`...), int64(max(1, wholeSeconds(v.Poll))), 10)
+	if v.Slower == sale.SlowerSeats {
+		b = append(b, `,"estimatedWaitSeconds":null,"estimatedWaitRange":null`...)
+	} else {
+		b = strconv.AppendInt(append(b, `,"estimatedWaitSeconds":`...), int64(v.Wait), 10)
+		b = strconv.AppendInt(append(b, `,"estimatedWaitRange":{"low":`...), int64(v.WaitLow), 10)
+		b = append(strconv.AppendInt(append(b, `,"high":`...), int64(v.WaitHigh), 10), '}')
+	}
+	b = strconv.AppendInt(append(b, `,"pollingIntervalSeconds":`...), int64(max(1, wholeSeconds(v.Poll))), 10)
 	b = strconv.AppendInt(append(b, `,"pollAfterMillis":`...), poll.Milliseconds(), 10)
 	if v.Slower != "" {
 		b = append(append(append(b, `,"estimateReason":"`...), v.Slower...), '"')

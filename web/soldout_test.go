@@ -37,6 +37,47 @@ func TestStaffDecideThatItIsSoldOut(t *testing.T) {
 	h.do("POST", soldOutPath, `{"override":"yes"}`, "Authorization", "Bearer "+h.key("boxoffice")).refused(403, "wrong_role")
 }
 
+// While no seat is left nobody is called, so no wait may be promised, whatever
+// staff say about it.
+func TestNoWaitIsPromisedWhileNoSeatIsLeft(t *testing.T) {
+	h := newHouse(t)
+	h.event("gala", `"rules":{"maxActive":1}`)
+	h.ready("gala")
+	ann := h.visitor()
+	place := func() *answer { return h.do("GET", "/api/v1/events/gala/queue", "", "X-Visitor", ann).want(200) }
+	h.do("POST", "/api/v1/events/gala/queue", "", "X-Visitor", ann).want(201)
+	known := func() {
+		t.Helper()
+		if p := place(); p.field("estimatedWaitSeconds") == nil || p.field("estimatedWaitRange") == nil || p.field("estimateReason") != nil {
+			t.Errorf("with seats the place is %s", p.Body)
+		}
+	}
+	known()
+	h.staff("POST", "/api/v1/admin/events/gala/sell", `{"seats":["A-1","A-2","A-3","A-4","A-5","A-6"],"method":"cash"}`, "Idempotency-Key", "k").want(201)
+	for _, word := range []string{"no", "auto", "yes"} {
+		h.staff("POST", soldOutPath, `{"override":"`+word+`"}`).want(200)
+		p := place()
+		if body := string(p.Body); !strings.Contains(body, `"estimatedWaitSeconds":null,"estimatedWaitRange":null,`) || p.text("estimateReason") != "no_seats" {
+			t.Errorf("%s: the place is %s", word, body)
+		}
+		h.server.statuses = sheets{}
+		if s := h.do("GET", "/api/v1/events/gala/status", "").want(200); s.text("estimateReason") != "no_seats" {
+			t.Errorf("%s: the status is %s", word, s.Body)
+		}
+	}
+}
+
+func TestBrowserWithoutAStatusPromisesNoWaitWhileNoSeatIsLeft(t *testing.T) {
+	ctx := chrome(t)
+	g := newLane(t)
+	g.event("gala", `"rules":{"maxActive":1}`)
+	g.guests(1)
+	g.staff("POST", "/api/v1/admin/events/gala/sell", `{"seats":["A-1","A-2","A-3","A-4","A-5","A-6"],"method":"cash"}`, "Idempotency-Key", "k").want(201)
+	g.staff("POST", soldOutPath, `{"override":"no"}`).want(200)
+	g.deaf.Store(true)
+	run(ctx, t, chromedp.Navigate(g.url+"/events/gala"), chromedp.Click("#join button"), shown("wait"), reads("no", "You are number 2"), see("document.getElementById('eta').hidden"))
+}
+
 func TestStaffDecideByFormWithABoxToTick(t *testing.T) {
 	h := newHouse(t)
 	h.event("gala")

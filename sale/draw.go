@@ -116,6 +116,17 @@ func (o *Office) holdDraw(tx Tx, e *Event) error {
 	return nil
 }
 
+// leftBefore tells whether a visitor who has no place now had one of this name in the
+// lobby of a draw. The draw has forgotten those who had left, whoever took part has
+// his place until at least keepEnded later, and so long this is known.
+func (o *Office) leftBefore(r Reader, e *Event, visitor, name uuid.UUID) bool {
+	if !e.Draw.Held() || r.Calendar().Sub(e.Draw.HeldAt) >= keepEnded {
+		return false
+	}
+	number, ok := o.named(e.Ordinal, visitor, name)
+	return ok && number < e.Draw.Upto
+}
+
 // appendName appends a queue id as the lots are drawn over it: 36 characters.
 func appendName(b []byte, id uuid.UUID) []byte {
 	for i, part := range [][]byte{id[:4], id[4:6], id[6:8], id[8:10], id[10:]} {

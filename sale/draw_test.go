@@ -293,6 +293,41 @@ func TestLeavingTheLobbyOfADrawTellsNothingOfTheLine(t *testing.T) {
 }
 
 // The draw shares its commit with nobody, and joins beside it lose nothing.
+// The draw forgets who had left the lobby, and leaving twice is no fault all the
+// same, as long as it is none elsewhere.
+func TestLeavingAgainAfterTheDrawIsNoFault(t *testing.T) {
+	play(t, drawn, func(h *house) {
+		crowd := h.crowd(99)
+		gone, other := crowd[4], crowd[95]
+		for _, v := range crowd[:90] {
+			h.ok(h.Leave(gala, v.id, v.name))
+			h.ok(h.Leave(gala, v.id, v.name))
+		}
+		h.at(600 * sec)
+		late := h.visitor()
+		late.join()
+		h.tick()
+		for _, restarted := range []bool{false, true} {
+			if restarted {
+				h.restart()
+			}
+			for _, v := range crowd[:90] {
+				h.ok(h.Leave(gala, v.id, v.name))
+			}
+			for _, name := range []uuid.UUID{other.name, late.name, uuid.New(), uuid.Nil} {
+				h.refused(h.Leave(gala, gone.id, name), sale.ErrNotEntered)
+			}
+			h.refused(h.Leave(gala, h.visitor().id, gone.name), sale.ErrNotEntered)
+			h.refused(h.Leave(gala, other.id, gone.name), sale.ErrNotEntered)
+		}
+		h.line(10, 0)
+		h.at(1500*sec - ms)
+		h.ok(h.Leave(gala, gone.id, gone.name))
+		h.at(1500 * sec)
+		h.refused(h.Leave(gala, gone.id, gone.name), sale.ErrNotEntered)
+	})
+}
+
 func TestJoinsBesideTheDrawAllCount(t *testing.T) {
 	play(t, drawn, func(h *house) {
 		crowd := h.crowd(5)

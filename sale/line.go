@@ -266,7 +266,10 @@ func (o *Office) Leave(event string, visitor, queueID uuid.UUID) error {
 			return ErrNoSuchEvent
 		}
 		p, ok := tx.Place(event, visitor)
-		if !ok || o.QueueID(e, p) != queueID {
+		switch {
+		case !ok && o.leftBefore(tx, e, visitor, queueID):
+			return nil
+		case !ok || o.QueueID(e, p) != queueID:
 			return ErrNotEntered
 		}
 		p = o.refresh(tx, e, p)

@@ -83,3 +83,23 @@ func (o *Office) queueID(ordinal uint32, number uint64, visitor uuid.UUID) uuid.
 	b[8] = b[8]&0x3f | 0x80
 	return b
 }
+
+// named tells which number of the event the visitor's place had when this was its
+// name; ok is false for what is no name of a place of his in it. The six bits that
+// the form of the id takes from the block are tried.
+func (o *Office) named(ordinal uint32, visitor, name uuid.UUID) (number uint64, ok bool) {
+	for lost := range byte(64) {
+		b := name
+		b[6] = b[6]&0x0f | lost<<4
+		b[8] = b[8]&0x3f | lost&0x30<<2
+		o.queueCipher.Decrypt(b[:], b[:])
+		for i := range b {
+			b[i] ^= visitor[i]
+		}
+		number = binary.BigEndian.Uint64(b[8:])
+		if binary.BigEndian.Uint64(b[:]) == uint64(ordinal)<<32 && o.queueID(ordinal, number, visitor) == name {
+			return number, true
+		}
+	}
+	return 0, false
+}

@@ -21,7 +21,7 @@ func TestTheStatusDocumentIsSharedAndHasAnETag(t *testing.T) {
 		h.event("gala")
 		const path = "/api/v1/events/gala/status"
 		a := h.do("GET", path, "").want(200)
-		if got := a.fields(); got != "active chance frontier message pace phase pickupSeconds rates seatsLeft serverTime soldOut waiting" {
+		if got := a.fields(); got != "active chance frontier message pace page phase pickupSeconds rates seatsLeft serverTime soldOut waiting" {
 			t.Errorf("got fields %s", got)
 		}
 		if a.text("phase") != "OPEN" || a.field("seatsLeft") != 6.0 || a.field("soldOut") != false || a.field("pace") != 50.0 {

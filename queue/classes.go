@@ -63,16 +63,37 @@ func (c *Classes) At(number uint64) (id ID, class Class, ok bool) {
 }
 
 // Rank counts the turns before that of a place of this class and number, when
-// nobody joins or leaves and the turns are shared out so. The number itself need
-// not be waiting.
-func (c *Classes) Rank(class Class, number uint64, turns Cycle) int {
-	if class != Member {
-		return turns.Rank(Public, c.public.Rank(number), c.Count(Member))
+// nobody joins or leaves and the turns are shared out so. called is, by class, one
+// more than the highest number that was ever called: who waits below it has come
+// back. All of those go first, by number, and take nobody's share. The number itself
+// need not be waiting.
+func (c *Classes) Rank(class Class, number uint64, turns Cycle, called [2]uint64) int {
+	other := 1 - class
+	ahead, others := c.below(class, number), c.Count(other)
+	if others == 0 {
+		return ahead
 	}
-	if c.member == nil {
+	if number < called[class] {
+		return ahead + c.below(other, min(number, called[other]))
+	}
+	back, othersBack := c.below(class, called[class]), c.below(other, called[other])
+	return back + othersBack + turns.Rank(class, ahead-back, others-othersBack)
+}
+
+// below counts the places of a class with a smaller number.
+func (c *Classes) below(class Class, number uint64) int {
+	switch {
+	case class != Member:
+		return c.public.Rank(number)
+	case c.member == nil:
 		return 0
 	}
-	return turns.Rank(Member, c.member.Rank(number), c.public.Len())
+	return c.member.Rank(number)
+}
+
+// Back counts the places of each class that have come back; called is as for Rank.
+func (c *Classes) Back(called [2]uint64) [2]int {
+	return [2]int{c.below(Public, called[Public]), c.below(Member, called[Member])}
 }
 
 // First is the smallest number that waits in the line of a class.

@@ -12,10 +12,15 @@ type standing struct {
 	id     ID
 }
 
-// modelOf steps through the turns of those who stand, by rising number, one at a time.
-func modelOf(all []standing, c Cycle) (order []uint64) {
+// modelOf steps through the turns of those who stand, by rising number, one at a
+// time: first those below what was called.
+func modelOf(all []standing, c Cycle, called [2]uint64) (order []uint64) {
 	waiting := [2][]uint64{}
 	for _, s := range all {
+		if s.number < called[s.class] {
+			order = append(order, s.number)
+			continue
+		}
 		waiting[s.class] = append(waiting[s.class], s.number)
 	}
 	owed := c.At
@@ -37,7 +42,7 @@ func modelOf(all []standing, c Cycle) (order []uint64) {
 }
 
 // agreeClasses holds everything that Classes answers against the model.
-func agreeClasses(t *testing.T, l *Classes, all []standing, c Cycle) {
+func agreeClasses(t *testing.T, l *Classes, all []standing, c Cycle, called [2]uint64) {
 	t.Helper()
 	slices.SortFunc(all, func(a, b standing) int { return int(a.number) - int(b.number) })
 	waiting := [2][]uint64{}
@@ -60,13 +65,20 @@ func agreeClasses(t *testing.T, l *Classes, all []standing, c Cycle) {
 			t.Fatalf("At(%d): line %d, %v; want line %d", s.number, class, ok, s.class)
 		}
 	}
-	order := modelOf(all, c)
-	for rank, number := range order {
+	back := [2]int{}
+	for rank, number := range modelOf(all, c, called) {
 		_, class, _ := l.At(number)
-		if got := l.Rank(class, number, c); got != rank {
-			t.Fatalf("%+v: number %d of line %d has rank %d, want %d of %v", c, number, class, got, rank, order)
+		if got := l.Rank(class, number, c, called); got != rank {
+			t.Fatalf("%+v: number %d of line %d has rank %d, want %d of %v; called were those below %v", c, number, class, got, rank, modelOf(all, c, called), called)
+		}
+		if number < called[class] {
+			back[class]++
 		}
 	}
+	if got := l.Back(called); got != back {
+		t.Fatalf("%v came back below %v, want %v", got, called, back)
+	}
+	order := modelOf(all, c, [2]uint64{})
 	for _, n := range []int{0, 1, len(order) / 2, len(order), len(order) + 1} {
 		dealt := Deal(c, waiting[Member], waiting[Public], n)
 		if want := order[:min(n, len(order))]; !slices.Equal(dealt, want) {
@@ -74,7 +86,7 @@ func agreeClasses(t *testing.T, l *Classes, all []standing, c Cycle) {
 		}
 		rest := slices.DeleteFunc(slices.Clone(all), func(s standing) bool { return slices.Contains(dealt, s.number) })
 		after := c.After(n, len(waiting[Member]), len(waiting[Public]))
-		if got := modelOf(rest, after); !slices.Equal(got, order[min(n, len(order)):]) {
+		if got := modelOf(rest, after, [2]uint64{}); !slices.Equal(got, order[min(n, len(order)):]) {
 			t.Fatalf("%+v: after %d turns the rest comes as %v, want %v", c, n, got, order[n:])
 		}
 	}
@@ -92,11 +104,12 @@ func agreeClasses(t *testing.T, l *Classes, all []standing, c Cycle) {
 }
 
 func FuzzTwoLinesAgreeWithSteppingThroughTheirTurns(f *testing.F) {
-	f.Add(uint8(7), uint8(0), []byte{0, 1, 0, 1, 0, 1, 2, 0, 1, 3, 0, 0})
-	f.Add(uint8(10), uint8(0), []byte{1, 1, 1, 0, 0, 0, 6, 7})
-	f.Add(uint8(0), uint8(9), []byte{0, 1, 0, 1})
-	f.Add(uint8(3), uint8(5), []byte{0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 2, 6, 3, 7})
-	f.Fuzz(func(t *testing.T, share, at uint8, acts []byte) {
+	f.Add(uint8(7), uint8(0), uint8(0), uint8(0), []byte{0, 1, 0, 1, 0, 1, 2, 0, 1, 3, 0, 0})
+	f.Add(uint8(10), uint8(0), uint8(3), uint8(0), []byte{1, 1, 1, 0, 0, 0, 6, 7})
+	f.Add(uint8(0), uint8(9), uint8(4), uint8(3), []byte{0, 1, 0, 1})
+	f.Add(uint8(3), uint8(5), uint8(6), uint8(11), []byte{0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 2, 6, 3, 7})
+	f.Fuzz(func(t *testing.T, share, at, public, member uint8, acts []byte) {
+		called := [2]uint64{uint64(public), uint64(member)}
 		c := Cycle{int(share % 11), int(at % 10)}
 		if c.Share == 0 || c.Share == Tens {
 			c.At = 0
@@ -126,10 +139,10 @@ func FuzzTwoLinesAgreeWithSteppingThroughTheirTurns(f *testing.F) {
 				}
 			}
 			if i%16 == 0 {
-				agreeClasses(t, l, all, c)
+				agreeClasses(t, l, all, c, called)
 			}
 		}
-		agreeClasses(t, l, all, c)
+		agreeClasses(t, l, all, c, called)
 	})
 }
 
@@ -196,7 +209,7 @@ func benchmarkClasses(b *testing.B, every int) {
 	b.ResetTimer()
 	for i := range b.N {
 		if number, class, ok := l.Number(ids[order[crowd-1-i%crowd]]); ok {
-			sum += l.Rank(class, number, c)
+			sum += l.Rank(class, number, c, [2]uint64{})
 		}
 	}
 	if sum == 0 {

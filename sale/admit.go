@@ -86,10 +86,17 @@ func (o *Office) admit(tx Tx, e *Event) (more bool) {
 	if n <= 0 {
 		return true
 	}
+	called := [2]uint64{Public: tx.Frontier(e.ID, Public), Member: tx.Frontier(e.ID, Member)}
+	share := [2]int{Public: line.Waiting - line.Members, Member: line.Members}
+	dealt := n
 	for _, p := range tx.Front(e.ID, n, turns) {
+		if p.Number < called[p.Class] { // came back: takes nobody's share
+			share[p.Class]--
+			dealt--
+		}
 		tx.PutPlace(call(e, p, now, false))
 	}
-	if after := turns.After(n, line.Members, line.Waiting-line.Members); after != turns {
+	if after := turns.After(dealt, share[Member], share[Public]); after != turns {
 		tx.PutOwed(e.ID, after.At)
 	}
 	return waiting > n

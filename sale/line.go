@@ -154,7 +154,7 @@ func (o *Office) poll(event string, visitor, queueID uuid.UUID) (v PlaceView, er
 		if !ok || !s.Live() || s == TurnAside || queueID != uuid.Nil && queueID != o.QueueID(e, p) {
 			v = PlaceView{Status: NotEntered, Now: r.Now(), Poll: queue.PollInterval(0)}
 			if !p.Turn.AsideAt.IsZero() && (s == TurnAside || s == TurnExpired) {
-				v.CalledAt, v.KeptUntil = p.Turn.CalledAt, p.Turn.AsideAt.Add(seconds(e.Rules.ReturnSeconds))
+				v.CalledAt, v.KeptUntil = p.Turn.CalledAt, e.keptUntil(p.Turn.AsideAt)
 			}
 			return p, e, nil
 		}
@@ -238,11 +238,13 @@ func rank(r Reader, e *Event, p Place) int {
 	if e.PresaleAt != nil && !e.opened(r.Calendar()) {
 		turns.Share = queue.Tens // none of the public comes before it opens
 	}
-	if p.Number+1 != line.Next {
+	if p.Number+1 != line.Next || p.Number < r.Frontier(e.ID, p.Class) {
 		return r.Rank(e.ID, p.Class, p.Number, turns)
 	}
 	own := line.of(p.Class) // the last in the line stands behind those of his own commit too
-	return turns.Rank(p.Class, own-1, line.Waiting-own)
+	others := line.Waiting - own
+	back, othersBack := min(line.Back[p.Class], own-1), min(line.Back[1-p.Class], others)
+	return back + othersBack + turns.Rank(p.Class, own-1-back, others-othersBack)
 }
 
 // drawn shows a place whose number is not drawn yet: it may be any of those waiting.

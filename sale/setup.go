@@ -165,6 +165,7 @@ func (o *Office) ChangeEvent(actor, id string, edit func(*Settings) error) (*Eve
 			e.Draw = newDraw()
 		}
 		e.Slowed = slowedBy(before.Rules, e.Rules, tx.Now(), e.Slowed)
+		e.Granted = grantedBy(before.Rules, e.Rules, tx.Now(), e.Granted)
 		return cmp.Or(e.check(o.providers, o.challenges, before), drawOf(e, before.Order, line))
 	}, func(before, e *Event) string { return differences(before.Settings, e.Settings) })
 }

@@ -161,9 +161,9 @@ func (e *evening) play() []string {
 }
 
 // drain waits until every message is delivered and what the bank refuses is asked
-// for again. Retries may take hours, and money of the wrong sum goes back after a day.
+// for again. Money of the wrong sum goes back after a day, and its retries may take another.
 func (e *evening) drain() {
-	for range 30 * 60 {
+	for range 72 * 60 {
 		e.bank.idle()
 		e.refundDesk()
 		if left, err := e.house.Load().store.Messages("", 0, 1); err == nil && len(left) == 0 {

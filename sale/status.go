@@ -44,12 +44,13 @@ func (o *Office) status(r Reader, e *Event) Status {
 	l := r.Line(e.ID)
 	now := r.Calendar()
 	pace, reason := o.pace(e)
+	members := r.Frontier(e.ID, Member)
 	return Status{
-		Phase: e.Phase(now, l.Sold), Frontier: frontier(r, e), Pace: pace, PaceReason: reason,
+		Phase: e.Phase(now, l.Sold), Frontier: min(frontier(r, e), members), Pace: pace, PaceReason: reason,
 		Waiting: l.Waiting, Active: l.Active, SeatsLeft: max(0, e.Sellable-l.Sold), Sold: l.Sold,
 		SoldOut: e.soldOut(l.Sold), Override: e.SoldOut, Returns: e.SoldOut != SoldOutYes && e.allSold(l.Sold),
 		Message: e.Message, OpensAt: e.OpensAt, Presale: e.Presale(now), Draw: e.Draw, Now: now,
-		Members: l.Members, MemberFrontier: r.Frontier(e.ID, Member),
+		Members: l.Members, MemberFrontier: members,
 		Pickup: e.Rules.PickupSeconds, Slowed: e.Slowed, Outlook: o.outlook(r, e),
 	}
 }

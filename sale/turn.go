@@ -19,7 +19,7 @@ func (p Place) at(e *Event, claimed *Order, now time.Time) Place {
 		t.State = TurnReady // the hold lapsed or was given back; the turn may have time left
 	}
 	if t.State == TurnReady {
-		pickup := t.CalledAt.Add(seconds(e.Rules.PickupSeconds))
+		pickup := t.CalledAt.Add(e.pickup(t.CalledAt))
 		switch {
 		case !t.PickedUp && pickup.Before(t.ExpiresAt) && !now.Before(pickup):
 			t.State, t.AsideAt = TurnAside, pickup
@@ -28,11 +28,51 @@ func (p Place) at(e *Event, claimed *Order, now time.Time) Place {
 		}
 	}
 	if t.State == TurnAside {
-		if grace := t.AsideAt.Add(seconds(e.Rules.ReturnSeconds)); !now.Before(grace) {
+		if !now.Before(e.keptUntil(t.AsideAt)) {
 			t.State, t.EndedAt = TurnExpired, now
 		}
 	}
 	return p
+}
+
+// Granted is what staff shortened: whoever was called or set aside before keeps
+// the time that he was told of.
+type Granted struct {
+	Until  time.Time `json:"until"`  // of calls and of being set aside
+	Pickup int       `json:"pickup"` // seconds
+	Return int       `json:"return"` // seconds
+}
+
+// grantedBy tells what a change of the rules must leave as it was: before is what an
+// earlier one left, for those to whom it still may matter.
+func grantedBy(old, now Rules, at time.Time, before *Granted) *Granted {
+	if now.PickupSeconds >= old.PickupSeconds && now.ReturnSeconds >= old.ReturnSeconds {
+		return before
+	}
+	g := &Granted{Until: at, Pickup: old.PickupSeconds, Return: old.ReturnSeconds}
+	if before != nil && at.Sub(before.Until) < seconds(before.Pickup) {
+		g.Pickup = max(g.Pickup, before.Pickup)
+	}
+	if before != nil && at.Sub(before.Until) < seconds(before.Return) {
+		g.Return = max(g.Return, before.Return)
+	}
+	return g
+}
+
+// pickup is how long a turn waits for its visitor.
+func (e *Event) pickup(called time.Time) time.Duration {
+	if g := e.Granted; g != nil && called.Before(g.Until) {
+		return seconds(max(e.Rules.PickupSeconds, g.Pickup))
+	}
+	return seconds(e.Rules.PickupSeconds)
+}
+
+// keptUntil is when a place that was set aside ends.
+func (e *Event) keptUntil(aside time.Time) time.Time {
+	if g := e.Granted; g != nil && aside.Before(g.Until) {
+		return aside.Add(seconds(max(e.Rules.ReturnSeconds, g.Return)))
+	}
+	return aside.Add(seconds(e.Rules.ReturnSeconds))
 }
 
 // place finds a visitor's place as it stands now.

@@ -78,6 +78,7 @@ type Reader interface {
 type Line struct {
 	Waiting  int    // places in the line, of members and of the public
 	Members  int    // those of members
+	Back     [2]int // by class, while both wait: places that were called before and came back, as committed
 	Owed     int    // where the cycle of turns stands, see queue.Cycle
 	Active   int    // turns READY or CLAIMED as stored
 	Next     uint64 // the number the next join gets
@@ -109,8 +110,9 @@ type Tx interface {
 	// NextCall is the earliest time at which a pace of so many turns per second
 	// allows one more in the event.
 	NextCall(event string, perSecond int) time.Time
-	// Front gives the first waiting places, in the order in which turns are
-	// shared out between the classes, at most n.
+	// Front gives the first waiting places, at most n: first those below the frontiers
+	// of their classes, who were called before and came back, by number, then the
+	// others in the order in which turns are shared out between the classes.
 	Front(event string, n int, turns queue.Cycle) []Place
 	// PutOwed keeps where the cycle of turns stands: Line.Owed.
 	PutOwed(event string, owed int)

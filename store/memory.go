@@ -266,16 +266,21 @@ func (r *reader) Line(event string) sale.Line {
 	if !ok {
 		return sale.Line{Next: 1}
 	}
-	return em.tally.line()
+	return em.tally.line(em)
 }
 
-func (t tally) line() sale.Line {
-	return sale.Line{Waiting: t.waiting, Members: t.members, Owed: t.owed, Active: t.active, Next: t.next, Sold: t.sold, LineSold: t.lineSold}
+// line is the tally as it is told; em is the event as committed, nil for a new one.
+func (t tally) line(em *eventMemory) sale.Line {
+	l := sale.Line{Waiting: t.waiting, Members: t.members, Owed: t.owed, Active: t.active, Next: t.next, Sold: t.sold, LineSold: t.lineSold}
+	if em != nil && l.Members > 0 && l.Members < l.Waiting {
+		l.Back = em.line.Back(em.tally.frontier)
+	}
+	return l
 }
 
 func (r *reader) Rank(event string, class sale.Class, number uint64, turns queue.Cycle) int {
 	if em, ok := r.events[event]; ok {
-		return em.line.Rank(class, number, turns)
+		return em.line.Rank(class, number, turns, em.tally.frontier)
 	}
 	return 0
 }

@@ -197,7 +197,9 @@ func (t *tx) tally(event string) tally {
 	return newTally()
 }
 
-func (t *tx) Line(event string) sale.Line { return t.tally(event).line() }
+func (t *tx) Line(event string) sale.Line {
+	return t.tally(event).line(t.reader.events[event])
+}
 
 func (t *tx) Recent(event string) int {
 	n, _ := t.called.get(event)
@@ -281,10 +283,20 @@ func (t *tx) Front(event string, n int, turns queue.Cycle) []sale.Place {
 			front[w.place.Class] = append(front[w.place.Class], w.place)
 		}
 	}
-	for _, of := range front {
-		slices.SortFunc(of, func(a, b sale.Place) int { return cmp.Compare(a.Number, b.Number) })
+	var back []sale.Place
+	byNumber := func(a, b sale.Place) int { return cmp.Compare(a.Number, b.Number) }
+	for class, called := range t.tally(event).frontier {
+		of := front[class]
+		slices.SortFunc(of, byNumber)
+		again := 0
+		for again < len(of) && of[again].Number < called {
+			again++
+		}
+		back, front[class] = append(back, of[:again]...), of[again:]
 	}
-	return queue.Deal(turns, front[sale.Member], front[sale.Public], n)
+	slices.SortFunc(back, byNumber)
+	back = back[:min(n, len(back))]
+	return append(back, queue.Deal(turns, front[sale.Member], front[sale.Public], n-len(back))...)
 }
 
 func (t *tx) PutOwed(event string, owed int) {

@@ -276,7 +276,7 @@ func (h *house) server(handler http.Handler) *http.Server {
 // start starts the loops. Each ends with ctx, deliveries end with theirs.
 func (h *house) start(ctx, delivering context.Context) {
 	h.loops.Go(func() { h.lines.flushing(ctx) })
-	h.loops.Go(func() { repeat(ctx, h.admit) })
+	h.loops.Go(func() { h.admitting(ctx) })
 	h.loops.Go(func() { repeat(ctx, h.tidy) })
 	h.loops.Go(func() { repeat(ctx, func() time.Duration { return h.lookUp(ctx) }) })
 	h.loops.Go(func() {
@@ -353,8 +353,36 @@ func (h *house) lookUp(ctx context.Context) time.Duration {
 	return pause
 }
 
-// admit looks at every event once per tick, and sooner when only the pace keeps
-// the next visitor out.
+// breath is the least time between a look at all events and one that a free slot
+// asks for; a house with short turns frees many.
+const breath = 50 * time.Millisecond
+
+// admitting looks at every event once per tick, and sooner when a slot is free.
+func (h *house) admitting(ctx context.Context) {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	var next, soonest time.Time
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-h.store.Freed():
+			if soonest.Before(next) {
+				next = soonest
+				timer.Reset(time.Until(next))
+			}
+			continue
+		case <-timer.C:
+		}
+		pause := h.admit()
+		now := time.Now()
+		next, soonest = now.Add(pause), now.Add(breath)
+		timer.Reset(pause)
+	}
+}
+
+// admit looks at every event, and tells after how long it must be done again: a
+// tick, or less when only the pace or a turn that ends keeps the next visitor out.
 func (h *house) admit() time.Duration {
 	wait := h.settings.Tick
 	for _, e := range h.office.Events() {

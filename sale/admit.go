@@ -16,6 +16,9 @@ const offAtOnce = 5000
 // tidyAtOnce bounds how many remembered places one tick forgets.
 const tidyAtOnce = 2000
 
+// sweepRest is the least time between two sweeps that only wait for turns to end.
+const sweepRest = 100 * time.Millisecond
+
 // Tick sweeps what has lapsed in an event and lets in whoever may come, in one
 // transaction: min(free slots, pace) places become turns. It returns after how
 // long it wants to be called again, at most every; sooner is harmless.
@@ -33,12 +36,16 @@ func (o *Office) Tick(event string, every time.Duration) (pause time.Duration, e
 			pause = 0
 			return o.holdDraw(tx, e)
 		}
-		o.sweep(tx, e)
+		free := o.sweep(tx, e)
 		more := o.admit(tx, e)
 		pause = every
-		if more && tx.Line(event).Active < e.Rules.MaxActive { // only the pace keeps the next one out
+		switch {
+		case !more:
+		case tx.Line(event).Active < e.Rules.MaxActive: // only the pace keeps the next one out
 			limit, _ := o.pace(e)
 			pause = min(every, tx.NextCall(event, limit).Sub(tx.Now())+time.Millisecond)
+		default: // the next one waits for a slot, and those just called may not be there
+			pause = min(every, seconds(min(e.Rules.PickupSeconds, e.Rules.TurnSeconds)), max(sweepRest, free.Sub(tx.Now())))
 		}
 		return nil
 	})
@@ -49,12 +56,18 @@ func (o *Office) Tick(event string, every time.Duration) (pause time.Duration, e
 }
 
 // sweep writes down what the clock has done, and forgets places that ended
-// long ago.
-func (o *Office) sweep(tx Tx, e *Event) {
+// long ago. It returns when the first of the turns that are READY will end by
+// itself; far in the future when there is none.
+func (o *Office) sweep(tx Tx, e *Event) (free time.Time) {
+	free = tx.Now().Add(24 * time.Hour)
 	var due []Place
 	for p := range tx.Turns(e.ID) {
 		if place(tx, e, p) != p {
 			due = append(due, p)
+			continue
+		}
+		if end := p.ends(e); p.Turn.State == TurnReady && end.Before(free) {
+			free = end
 		}
 	}
 	for _, p := range due {
@@ -67,6 +80,7 @@ func (o *Office) sweep(tx Tx, e *Event) {
 		}
 		tx.RemovePlace(p)
 	}
+	return free
 }
 
 // admit gives turns to the front of the line and tells whether somebody still waits.

@@ -19,11 +19,11 @@ func (p Place) at(e *Event, claimed *Order, now time.Time) Place {
 		t.State = TurnReady // the hold lapsed or was given back; the turn may have time left
 	}
 	if t.State == TurnReady {
-		pickup := t.CalledAt.Add(e.pickup(t.CalledAt))
-		switch {
-		case !t.PickedUp && pickup.Before(t.ExpiresAt) && !now.Before(pickup):
-			t.State, t.AsideAt = TurnAside, pickup
-		case !now.Before(t.ExpiresAt):
+		switch end := p.ends(e); {
+		case now.Before(end):
+		case end.Before(t.ExpiresAt):
+			t.State, t.AsideAt = TurnAside, end
+		default:
 			t.State, t.EndedAt = TurnExpired, now
 		}
 	}
@@ -33,6 +33,16 @@ func (p Place) at(e *Event, claimed *Order, now time.Time) Place {
 		}
 	}
 	return p
+}
+
+// ends is when a READY turn frees its slot by itself: its time is over, or before
+// that nobody has come to pick it up.
+func (p Place) ends(e *Event) time.Time {
+	t := &p.Turn
+	if pickup := t.CalledAt.Add(e.pickup(t.CalledAt)); !t.PickedUp && pickup.Before(t.ExpiresAt) {
+		return pickup
+	}
+	return t.ExpiresAt
 }
 
 // Granted is what staff shortened: whoever was called or set aside before keeps

@@ -277,6 +277,13 @@ func (s *Store) apply(t *tx) {
 	s.mu.Unlock()
 	edge(edgeApplied)
 	s.watch.tell(touched)
+	if s.mem.freed { // only the writer looks at it
+		s.mem.freed = false
+		select {
+		case s.freed <- struct{}{}:
+		default:
+		}
+	}
 	if s.offer != nil && len(t.messages.batch) > 0 {
 		light := slices.Clone(t.messages.batch)
 		for i := range light {
@@ -372,6 +379,9 @@ func (t *tx) applyPlaces(m *memory, touched map[string]struct{}) {
 	}
 	for event, n := range t.tallies.batch {
 		if em, ok := m.events[event]; ok {
+			if n.active < em.tally.active && n.waiting > 0 {
+				m.freed = true
+			}
 			em.tally = n
 			em.trimEnded()
 		}

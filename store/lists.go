@@ -246,6 +246,10 @@ func (w *watchers) tell(events map[string]struct{}) {
 	}
 }
 
+// Freed tells, by one value at a time, that some event has fewer turns under way
+// than before and somebody waits for one.
+func (s *Store) Freed() <-chan struct{} { return s.freed }
+
 // Changed returns a channel that is closed at the next commit that touches the
 // event; for an event that does not exist it never is.
 func (s *Store) Changed(event string) <-chan struct{} {

@@ -28,6 +28,7 @@ type memory struct {
 	laneRules map[string]outbox.Rule
 	tasks     map[uuid.UUID]uint64 // ids of tasks, ended ones too -> seq
 	look      *sale.Inspection     // while the file is loaded
+	freed     bool                 // by the commit just applied, see Store.Freed
 }
 
 // sequences are the numbers that the next rows get.

@@ -71,6 +71,7 @@ type Store struct {
 	revived atomic.Pointer[map[uuid.UUID]*sale.Order] // orders as they were before the commit under way, see coldOrder
 
 	watch watchers
+	freed chan struct{} // of one: a slot is free and somebody waits
 	offer func([]outbox.Message)
 
 	opening     func(*bolt.Tx) error // the first write, while it could not be made
@@ -97,7 +98,7 @@ func Open(dir string, o Options) (*Store, error) {
 		_ = db.Close()
 		return nil, err
 	}
-	s := &Store{db: db, log: o.Log, clock: newClock(o, o.Log), stopped: make(chan struct{}), leaseTime: o.Lease}
+	s := &Store{db: db, log: o.Log, clock: newClock(o, o.Log), stopped: make(chan struct{}), freed: make(chan struct{}, 1), leaseTime: o.Lease}
 	s.file, _ = os.Stat(db.Path())
 	s.queue.init()
 	s.watch.init()

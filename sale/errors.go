@@ -8,6 +8,7 @@ type Refusal struct {
 	Code       string // as in the API, e.g. "seats_taken"
 	Detail     string
 	Seats      []string      // the seats it speaks of
+	Field      string        // the one setting of an event that it speaks of, as "rules.memberShare"; "" for none or several
 	UsedAt     time.Time     // of a ticket that was shown before
 	RetryAfter time.Duration // zero: no advice
 	Order      *OrderView    // the order it speaks of
@@ -41,6 +42,13 @@ func (r *Refusal) with(seats []string) *Refusal {
 func (r *Refusal) say(detail string) *Refusal {
 	c := *r
 	c.Detail = detail
+	return &c
+}
+
+// about is the refusal with the setting of an event that it speaks of.
+func (r *Refusal) about(field string) *Refusal {
+	c := *r
+	c.Field = field
 	return &c
 }
 
@@ -99,7 +107,7 @@ var (
 	ErrTicketUsed    = &Refusal{Code: "ticket_used", Detail: "This ticket was shown before."}
 	ErrStillSelling  = &Refusal{Code: "event_open", Detail: "The sale is not over. Close the event first."}
 	ErrMessagesLeft  = &Refusal{Code: "messages_left", Detail: "Messages that tell of buyers of this event are not delivered."}
-	ErrEventExists   = &Refusal{Code: "event_exists", Detail: "There is an event with this id already."}
+	ErrEventExists   = &Refusal{Code: "event_exists", Detail: "There is an event with this id already.", Field: "id"}
 	ErrBadEvent      = &Refusal{Code: "bad_event", Detail: "The event cannot be like that."}
 	ErrPromise       = &Refusal{Code: "promise_made", Detail: "That would break a promise already made."}
 	ErrSeatsInUse    = &Refusal{Code: "seats_in_use", Detail: "The new plan drops seats that are held, sold or kept by the house."}

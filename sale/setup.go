@@ -37,60 +37,77 @@ const maxPrice = 1_000_000_000_000 // minor units; a whole order stays far below
 // before they may go on naming: a start without it must not keep staff from
 // lowering the pace.
 func (s *Settings) check(providers map[string]Provider, challenges []string, before Settings) error {
-	var wrong []string
-	add := func(bad bool, format string, args ...any) {
+	var wrong []wrongSetting
+	add := func(bad bool, field, format string, args ...any) {
 		if bad {
-			wrong = append(wrong, fmt.Sprintf(format, args...))
+			wrong = append(wrong, wrongSetting{field, fmt.Sprintf(format, args...)})
 		}
 	}
-	add(!EventID(s.ID), "id must be 1 to 64 of a-z, 0-9 and -.")
-	for _, t := range []string{checkText("name", s.Name, 1, 200), checkText("venue", s.Venue, 0, 200)} {
-		add(t != "", "%s", t)
-	}
+	add(!EventID(s.ID), "id", "id must be 1 to 64 of a-z, 0-9 and -.")
+	name, venue := checkText("name", s.Name, 1, 200), checkText("venue", s.Venue, 0, 200)
+	add(name != "", "name", "%s", name)
+	add(venue != "", "venue", "%s", venue)
 	_, err := time.LoadLocation(s.TimeZone)
-	add(err != nil || s.TimeZone == "" || s.TimeZone == "Local", "timeZone must be an IANA name such as Europe/Berlin.")
+	add(err != nil || s.TimeZone == "" || s.TimeZone == "Local", "timeZone", "timeZone must be an IANA name such as Europe/Berlin.")
 	_, ok := Exponent(s.Currency)
-	add(!ok, "currency must be an ISO 4217 code such as EUR.")
-	add(s.Order != "fifo" && s.Order != "draw", "order must be \"fifo\" or \"draw\".")
-	add(s.Order == "draw" && s.OpensAt == nil, "A draw needs opensAt: people gather in the lobby until then.")
-	add(s.Order == "draw" && s.Line == "off", "A draw needs a line: line must be \"auto\" or \"always\".")
-	add(s.Line != "auto" && s.Line != "always" && s.Line != "off", "line must be \"auto\", \"always\" or \"off\".")
-	add(s.OpensAt != nil && s.ClosesAt != nil && !s.OpensAt.Before(*s.ClosesAt), "closesAt must be after opensAt.")
-	add(s.PresaleAt != nil && (s.OpensAt == nil || !s.PresaleAt.Before(*s.OpensAt)), "presaleAt must be before opensAt.")
-	add(s.PresaleAt != nil && s.Order == "draw", "A draw has no presale: it draws everybody's number at the opening.")
-	add(s.Access != "" && s.Access != "open" && s.Access != AccessCode, "access must be \"open\" or \"code\".")
+	add(!ok, "currency", "currency must be an ISO 4217 code such as EUR.")
+	add(s.Order != "fifo" && s.Order != "draw", "order", "order must be \"fifo\" or \"draw\".")
+	add(s.Order == "draw" && s.OpensAt == nil, "opensAt", "A draw needs opensAt: people gather in the lobby until then.")
+	add(s.Order == "draw" && s.Line == "off", "line", "A draw needs a line: line must be \"auto\" or \"always\".")
+	add(s.Line != "auto" && s.Line != "always" && s.Line != "off", "line", "line must be \"auto\", \"always\" or \"off\".")
+	add(s.OpensAt != nil && s.ClosesAt != nil && !s.OpensAt.Before(*s.ClosesAt), "closesAt", "closesAt must be after opensAt.")
+	add(s.PresaleAt != nil && (s.OpensAt == nil || !s.PresaleAt.Before(*s.OpensAt)), "presaleAt", "presaleAt must be before opensAt.")
+	add(s.PresaleAt != nil && s.Order == "draw", "presaleAt", "A draw has no presale: it draws everybody's number at the opening.")
+	add(s.Access != "" && s.Access != "open" && s.Access != AccessCode, "access", "access must be \"open\" or \"code\".")
 	for _, c := range slices.Sorted(maps.Keys(s.Prices)) {
 		t := checkText("a category in prices", c, 1, 100)
-		add(t != "", "%s", t)
-		add(s.Prices[c] < 0 || s.Prices[c] > maxPrice, "the price of %q must be 0 to %d minor units.", c, int64(maxPrice))
+		add(t != "", "prices", "%s", t)
+		add(s.Prices[c] < 0 || s.Prices[c] > maxPrice, "prices", "the price of %q must be 0 to %d minor units.", c, int64(maxPrice))
 	}
 	for _, p := range s.Providers {
 		_, known := providers[p]
-		add(!known && p != "shop" && p != "door" && !slices.Contains(before.Providers, p), "provider %q is not set up.", p)
+		add(!known && p != "shop" && p != "door" && !slices.Contains(before.Providers, p), "providers", "provider %q is not set up.", p)
 	}
 	wrongURL := shopURL(s.ShopURL)
-	add(wrongURL != "", "%s", wrongURL)
+	add(wrongURL != "", "shopUrl", "%s", wrongURL)
 	switch {
 	case s.Challenge == "" || s.Challenge == ChallengeWork || s.Challenge == before.Challenge || slices.Contains(challenges, s.Challenge):
 	case s.Challenge == "turnstile" || s.Challenge == "hcaptcha":
-		add(true, "challenge %q is not set up: start Foyer with its site key and secret.", s.Challenge)
+		add(true, "challenge", "challenge %q is not set up: start Foyer with its site key and secret.", s.Challenge)
 	default:
-		add(true, "challenge must be \"\", \"altcha\", \"turnstile\" or \"hcaptcha\".")
+		add(true, "challenge", "challenge must be \"\", \"altcha\", \"turnstile\" or \"hcaptcha\".")
 	}
-	add(s.ChallengeCost != 0 && (s.ChallengeCost < 1000 || s.ChallengeCost > 10_000_000), "challengeCost must be 1000 to 10000000.")
-	wrong = append(wrong, s.Rules.check()...)
-	if wrong == nil {
-		return nil
-	}
-	return ErrBadEvent.say(strings.Join(wrong, " "))
+	add(s.ChallengeCost != 0 && (s.ChallengeCost < 1000 || s.ChallengeCost > 10_000_000), "challengeCost", "challengeCost must be 1000 to 10000000.")
+	return badEvent(append(wrong, s.Rules.check()...))
 }
 
-func (r *Rules) check() (wrong []string) {
-	between := func(name string, v, low, high int) {
-		if v < low || v > high {
-			wrong = append(wrong, fmt.Sprintf("rules.%s must be %d to %d.", name, low, high))
+// wrongSetting is what is wrong with a setting of an event, by its name in the API.
+type wrongSetting struct{ field, what string }
+
+// badEvent refuses with all that is wrong, or is nil. It names the setting when
+// there is but one.
+func badEvent(wrong []wrongSetting) error {
+	if len(wrong) == 0 {
+		return nil
+	}
+	var list []string
+	field := wrong[0].field
+	for _, w := range wrong {
+		list = append(list, w.what)
+		if w.field != field {
+			field = ""
 		}
 	}
+	return ErrBadEvent.say(strings.Join(list, " ")).about(field)
+}
+
+func (r *Rules) check() (wrong []wrongSetting) {
+	add := func(bad bool, name, format string, args ...any) {
+		if bad {
+			wrong = append(wrong, wrongSetting{"rules." + name, "rules." + name + " must be " + fmt.Sprintf(format, args...) + "."})
+		}
+	}
+	between := func(name string, v, low, high int) { add(v < low || v > high, name, "%d to %d", low, high) }
 	const day = 24 * 60 * 60
 	between("admitPerSecond", r.AdmitPerSecond, 1, 5000)
 	between("maxActive", r.MaxActive, 1, 20_000)
@@ -103,12 +120,8 @@ func (r *Rules) check() (wrong []string) {
 	between("maxSeatsPerOrder", r.MaxSeatsPerOrder, 1, 50)
 	between("maxWaiting", r.MaxWaiting, 1, 5_000_000)
 	between("memberShare", r.MemberShare, 0, queue.Tens)
-	if r.Buyer != "none" && r.Buyer != "optional" && r.Buyer != "required" {
-		wrong = append(wrong, `rules.buyer must be "none", "optional" or "required".`)
-	}
-	if r.Control != "" && r.Control != "off" && r.Control != ControlAuto {
-		wrong = append(wrong, `rules.control must be "off" or "auto".`)
-	}
+	add(r.Buyer != "none" && r.Buyer != "optional" && r.Buyer != "required", "buyer", `"none", "optional" or "required"`)
+	add(r.Control != "" && r.Control != "off" && r.Control != ControlAuto, "control", `"off" or "auto"`)
 	return wrong
 }
 
@@ -156,10 +169,10 @@ func (o *Office) ChangeEvent(actor, id string, edit func(*Settings) error) (*Eve
 		}
 		now, line := tx.Calendar(), tx.Line(id)
 		if before.opened(now) && !e.opened(now) && line.Next > 1 {
-			return ErrPromise.say("The sale has opened and people have places. Pause it instead of opening it later.")
+			return ErrPromise.say("The sale has opened and people have places. Pause it instead of opening it later.").about("opensAt")
 		}
 		if before.Presale(now) && !e.Presale(now) && !e.opened(now) && line.Next > 1 {
-			return ErrPromise.say("The presale has begun and people have places. Pause it instead of moving it.")
+			return ErrPromise.say("The presale has begun and people have places. Pause it instead of moving it.").about("presaleAt")
 		}
 		if e.Draw.Held() && !e.opened(now) && line.Next == 1 { // nobody took part, and its seed is known
 			e.Draw = newDraw()

@@ -15,7 +15,7 @@ import (
 func TestSettingsAreCheckedWhole(t *testing.T) {
 	now := time.Date(2027, 3, 1, 19, 0, 0, 0, time.UTC)
 	cases := []struct {
-		say   string // what the refusal speaks of; "" when it is fine
+		say   string // the setting that the refusal speaks of; "" when it is fine
 		wrong func(*sale.Settings)
 	}{
 		{"", func(*sale.Settings) {}},
@@ -44,11 +44,11 @@ func TestSettingsAreCheckedWhole(t *testing.T) {
 		{"order", func(s *sale.Settings) { s.Order = "lifo" }},
 		{"line", func(s *sale.Settings) { s.Line = "maybe" }},
 		{"closesAt", func(s *sale.Settings) { s.OpensAt, s.ClosesAt = &now, &now }},
-		{"price", func(s *sale.Settings) { s.Prices = map[string]int64{"Stalls": -1} }},
-		{"price", func(s *sale.Settings) { s.Prices = map[string]int64{"Stalls": 1_000_000_000_001} }},
-		{"category", func(s *sale.Settings) { s.Prices = map[string]int64{"": 1} }},
+		{"prices", func(s *sale.Settings) { s.Prices = map[string]int64{"Stalls": -1} }},
+		{"prices", func(s *sale.Settings) { s.Prices = map[string]int64{"Stalls": 1_000_000_000_001} }},
+		{"prices", func(s *sale.Settings) { s.Prices = map[string]int64{"": 1} }},
 		{"", func(s *sale.Settings) { s.Prices = map[string]int64{"Stalls": 0} }},
-		{"provider", func(s *sale.Settings) { s.Providers = []string{"stripe"} }},
+		{"providers", func(s *sale.Settings) { s.Providers = []string{"stripe"} }},
 		{"", func(s *sale.Settings) { s.Providers = []string{"bank", "shop", "door"} }},
 		{"admitPerSecond", func(s *sale.Settings) { s.Rules.AdmitPerSecond = 0 }},
 		{"admitPerSecond", func(s *sale.Settings) { s.Rules.AdmitPerSecond = 5001 }},
@@ -75,14 +75,21 @@ func TestSettingsAreCheckedWhole(t *testing.T) {
 				h.Errorf("case %d: %v", i, err)
 			case c.say == "":
 				h.ok(h.RemoveEvent("staff", s.ID))
-			case !errors.As(err, &r) || r.Code != "bad_event" || !strings.Contains(r.Detail, c.say):
+			case !errors.As(err, &r) || r.Code != "bad_event" || r.Detail == "" || r.Detail == sale.ErrBadEvent.Detail:
 				h.Errorf("case %d: got %v, want bad_event about %s", i, err, c.say)
+			case strings.TrimPrefix(r.Field, "rules.") != c.say:
+				h.Errorf("case %d: the setting named is %q, want %s", i, r.Field, c.say)
 			}
 		}
 		s := sale.DefaultSettings()
 		s.ID, s.Name = gala, "Again"
 		_, err := h.CreateEvent("staff", s)
 		h.refused(err, sale.ErrEventExists)
+		var r *sale.Refusal
+		s.ID, s.Rules.MemberShare, s.Access = "two", 11, "members"
+		if _, err := h.CreateEvent("staff", s); !errors.As(err, &r) || r.Field != "" || !strings.Contains(r.Detail, "access must") || !strings.Contains(r.Detail, "rules.memberShare must") {
+			h.Errorf("of two wrong settings: got %+v", r)
+		}
 	})
 }
 

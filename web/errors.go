@@ -22,6 +22,7 @@ type problem struct {
 	Title      string
 	Detail     string // a sentence a person can act on
 	Seats      []string
+	Field      string          // the setting of an event that it speaks of, see [sale.Refusal]; only the pages tell
 	UsedAt     time.Time       // ticket_used only
 	RetryAfter time.Duration   // zero: no advice
 	Order      *sale.OrderView // the order it speaks of
@@ -203,7 +204,7 @@ func (s *Server) problem(err error) problem {
 		k = kinds["internal"]
 		return problem{Status: k.status, Code: "internal", Title: k.title, Detail: "Something went wrong on our side. Try again in a moment."}
 	}
-	p := problem{Status: k.status, Code: r.Code, Title: k.title, Detail: r.Detail, Seats: r.Seats, UsedAt: r.UsedAt, RetryAfter: r.RetryAfter, Order: r.Order}
+	p := problem{Status: k.status, Code: r.Code, Title: k.title, Detail: r.Detail, Seats: r.Seats, Field: r.Field, UsedAt: r.UsedAt, RetryAfter: r.RetryAfter, Order: r.Order}
 	if u := new(unproved); errors.As(err, &u) {
 		p.Challenge = u.challenge
 	}

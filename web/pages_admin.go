@@ -36,6 +36,7 @@ func (s *Server) adminPages(e *echo.Echo) {
 	get("/admin/events/:event", admin, s.adminEventPage)
 	post("/admin/events/:event/say", admin, s.sayForm)
 	post("/admin/events/:event/soldout", admin, s.soldOutForm)
+	post("/admin/events/:event/opening", admin, s.setOpeningForm)
 	post("/admin/events/:event/pace", admin, s.paceForm)
 	post("/admin/events/:event/challenge", admin, s.challengeForm)
 	post("/admin/events/:event/codes", admin, s.codesForm)
@@ -73,7 +74,8 @@ type liveRow struct {
 func firstForm() eventForm {
 	d := sale.DefaultSettings()
 	return eventForm{
-		Zone: "Europe/Berlin", Currency: d.Currency, Buyer: d.Rules.Buyer, Pace: strconv.Itoa(d.Rules.AdmitPerSecond),
+		openingForm: openingForm{Access: d.Access, Share: strconv.Itoa(d.Rules.MemberShare)},
+		Zone:        "Europe/Berlin", Currency: d.Currency, Buyer: d.Rules.Buyer, Pace: strconv.Itoa(d.Rules.AdmitPerSecond),
 		Active: strconv.Itoa(d.Rules.MaxActive), Seats: strconv.Itoa(d.Rules.MaxSeatsPerOrder), Prices: "Stalls = 42.50\nBalcony = 29.00",
 	}
 }
@@ -109,6 +111,7 @@ func (s *Server) showAdmin(c echo.Context, by *sale.Key, try adminTry) error {
 	if err != nil {
 		return err
 	}
+	v.beside(eventFields...)
 	v.Settled = settled[c.QueryParam("settled")]
 	v.Form.Buyers = []string{"none", "optional", "required"}
 	for _, e := range s.office.Events() {
@@ -152,10 +155,18 @@ type planCheck struct {
 }
 
 func (s *Server) adminEventPage(c echo.Context, _ *sale.Key) error {
-	return s.showAdminEvent(c, nil, nil)
+	return s.showAdminEvent(c, eventTry{})
 }
 
-func (s *Server) showAdminEvent(c echo.Context, trouble error, check *planCheck) error {
+// eventTry is what a form of an event's page came to, when it did not lead to the
+// page anew.
+type eventTry struct {
+	trouble error
+	check   *planCheck
+	opening *openingForm // as it was typed
+}
+
+func (s *Server) showAdminEvent(c echo.Context, try eventTry) error {
 	e, phase, err := s.office.Event(param(c, "event"))
 	if err != nil {
 		return err
@@ -166,18 +177,19 @@ func (s *Server) showAdminEvent(c echo.Context, trouble error, check *planCheck)
 	}
 	v := struct {
 		staffPage
-		Event                 *sale.Event
-		Phase                 sale.Phase
-		Live                  sale.Live
-		Starts, Opens, Prices string
-		Money                 moneyStyle
-		Check                 *planCheck
-		Challenges            []challengeWord
-		Batches               []sale.BatchView
-		Gain, Presale         string
+		Event                       *sale.Event
+		Phase                       sale.Phase
+		Live                        sale.Live
+		Starts, Opens, Prices, Zone string
+		Money                       moneyStyle
+		Check                       *planCheck
+		Form                        openingForm
+		Challenges                  []challengeWord
+		Batches                     []sale.BatchView
+		Gain, Presale               string
 	}{
 		Event: e, Phase: phase, Live: live, Starts: zoned(e.StartsAt, e.TimeZone), Opens: zoned(e.OpensAt, e.TimeZone),
-		Prices: writePrices(e.Prices, e.Currency), Check: check, Challenges: s.challengeWords(e.Challenge),
+		Prices: writePrices(e.Prices, e.Currency), Check: try.check, Form: openingOf(e), Zone: zoneWord(e.TimeZone), Challenges: s.challengeWords(e.Challenge),
 		Gain: gain(e.Rules.MemberShare), Presale: zoned(e.PresaleAt, e.TimeZone),
 	}
 	if v.Batches, err = s.office.Codes(e.ID); err != nil {
@@ -186,18 +198,22 @@ func (s *Server) showAdminEvent(c echo.Context, trouble error, check *planCheck)
 	v.page, v.Role = page{Title: e.Name + " – box office", Script: "admin.js", Locale: localeOf(c.Request())}, sale.RoleAdmin
 	v.Money = styleOf(e.Currency, v.Locale)
 	status := http.StatusOK
-	if trouble != nil {
-		p := s.problem(trouble)
+	if try.trouble != nil {
+		p := s.problem(try.trouble)
 		if p.Code == "internal" {
-			return trouble
+			return try.trouble
 		}
 		p.Detail = labels.Replace(p.Detail)
 		if p.Problems != nil {
 			p.Detail = "The plan cannot be used, and nothing was changed. What is wrong with it:"
 		}
 		v.Trouble, status = &p, p.Status
-	} else if check == nil {
+	} else if try.check == nil {
 		v.Done = done[c.QueryParam("done")]
+	}
+	if try.opening != nil {
+		v.Form = *try.opening
+		v.beside(openingFields...)
 	}
 	return s.render(c, status, "adminevent", v)
 }
@@ -205,7 +221,7 @@ func (s *Server) showAdminEvent(c echo.Context, trouble error, check *planCheck)
 // after shows what went wrong, or goes on with the page of the event.
 func (s *Server) after(c echo.Context, err error, word string) error {
 	if err != nil {
-		return s.showAdminEvent(c, err, nil)
+		return s.showAdminEvent(c, eventTry{trouble: err})
 	}
 	return seeOther(c, "/admin"+eventPath(param(c, "event"))+"?done="+word)
 }
@@ -278,22 +294,22 @@ func (s *Server) planForm(c echo.Context, by *sale.Key) error {
 	if err := r.ParseMultipartForm(8 << 20); err != nil {
 		var large *http.MaxBytesError
 		if errors.As(err, &large) {
-			return s.showAdminEvent(c, errTooLarge, nil)
+			return s.showAdminEvent(c, eventTry{trouble: errTooLarge})
 		}
-		return s.showAdminEvent(c, errBadRequest, nil)
+		return s.showAdminEvent(c, eventTry{trouble: errBadRequest})
 	}
 	defer func() { _ = r.MultipartForm.RemoveAll() }() // temporary files only
 	doc, looked, err := planDoc(r.MultipartForm)
 	if err != nil {
-		return s.showAdminEvent(c, err, nil)
+		return s.showAdminEvent(c, eventTry{trouble: err})
 	}
 	plan, err := seats.Parse(doc)
 	if err != nil {
-		return s.showAdminEvent(c, err, nil)
+		return s.showAdminEvent(c, eventTry{trouble: err})
 	}
 	change, err := s.office.SetPlan(actor(by), param(c, "event"), plan, !looked)
 	if err != nil || looked {
 		return s.after(c, err, "plan")
 	}
-	return s.showAdminEvent(c, nil, &planCheck{change, seats.Notices(doc), string(plan.JSON())})
+	return s.showAdminEvent(c, eventTry{check: &planCheck{change, seats.Notices(doc), string(plan.JSON())}})
 }

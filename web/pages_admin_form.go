@@ -2,6 +2,7 @@ package web
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -17,15 +18,20 @@ import (
 )
 
 type eventForm struct {
-	ID, Name, Venue, Zone, Starts, Opens, Currency, Buyer, Pace, Active, Seats, Prices, Order string
-	Buyers                                                                                    []string
+	openingForm
+	ID, Name, Venue, Zone, Starts, Currency, Buyer, Pace, Active, Seats, Prices, Order string
+	Buyers                                                                             []string
 }
+
+// eventFields are the fields of the form of a new event, as [staffPage.beside] names them.
+var eventFields = append([]string{"id", "name", "venue", "timeZone", "startsAt", "order", "currency", "buyer", "admitPerSecond", "maxActive", "maxSeatsPerOrder", "prices"}, openingFields...)
 
 // readEventForm takes the fields as they were typed.
 func readEventForm(c echo.Context) eventForm {
 	return eventForm{
-		ID: c.FormValue("id"), Name: c.FormValue("name"), Venue: c.FormValue("venue"), Zone: c.FormValue("timeZone"),
-		Starts: c.FormValue("startsAt"), Opens: c.FormValue("opensAt"), Currency: c.FormValue("currency"), Buyer: c.FormValue("buyer"),
+		openingForm: readOpeningForm(c),
+		ID:          c.FormValue("id"), Name: c.FormValue("name"), Venue: c.FormValue("venue"), Zone: c.FormValue("timeZone"),
+		Starts: c.FormValue("startsAt"), Currency: c.FormValue("currency"), Buyer: c.FormValue("buyer"),
 		Pace: c.FormValue("admitPerSecond"), Active: c.FormValue("maxActive"), Seats: c.FormValue("maxSeats"), Prices: c.FormValue("prices"),
 		Order: c.FormValue("order"),
 	}
@@ -38,35 +44,53 @@ func (f *eventForm) settings() (sale.Settings, error) {
 	v.Rules.Buyer, v.Order = f.Buyer, cmp.Or(f.Order, v.Order)
 	loc, err := zone(v.TimeZone)
 	if err != nil || v.TimeZone == "" || v.TimeZone == "Local" {
-		return v, sayBad("The time zone must be a name such as Europe/Berlin.")
+		return v, about("timeZone", sayBad("The time zone must be a name such as Europe/Berlin."))
 	}
 	if v.StartsAt, err = wallTime(f.Starts, loc); err != nil {
-		return v, err
+		return v, about("startsAt", err)
 	}
-	if v.OpensAt, err = wallTime(f.Opens, loc); err != nil {
+	f.Access, f.Share = cmp.Or(f.Access, v.Access), cmp.Or(f.Share, strconv.Itoa(v.Rules.MemberShare))
+	if err := f.apply(&v, loc); err != nil {
 		return v, err
 	}
 	for _, n := range []struct {
-		to   *int
-		text string
-		what string
-	}{{&v.Rules.AdmitPerSecond, f.Pace, "People let in per second"}, {&v.Rules.MaxActive, f.Active, "People choosing at one time"}, {&v.Rules.MaxSeatsPerOrder, f.Seats, "Seats per order"}} {
+		to    *int
+		text  string
+		field string
+		what  string
+	}{
+		{&v.Rules.AdmitPerSecond, f.Pace, "admitPerSecond", "People let in per second"}, {&v.Rules.MaxActive, f.Active, "maxActive", "People choosing at one time"},
+		{&v.Rules.MaxSeatsPerOrder, f.Seats, "maxSeatsPerOrder", "Seats per order"},
+	} {
 		if *n.to, err = strconv.Atoi(strings.TrimSpace(n.text)); err != nil {
-			return v, sayBad(n.what + " must be a whole number.")
+			return v, about(n.field, sayBad(n.what+" must be a whole number."))
 		}
 	}
 	v.Prices, err = readPrices(f.Prices, v.Currency)
-	return v, err
+	return v, about("prices", err)
 }
 
 // labels turns the names of settings, as the API has them, into those on the forms.
 var labels = strings.NewReplacer(
 	"rules.admitPerSecond", "People let in per second", "rules.maxActive", "People choosing at one time",
 	"rules.maxSeatsPerOrder", "Seats per order", "rules.buyer", "Buyer's name and e-mail",
-	"startsAt", "Performance starts", "opensAt", "Sale opens", "closesAt", "the end of the sale", "challengeCost", "Size of the task", "presaleAt", "Presale", "timeZone", "Time zone",
+	"startsAt", "Performance starts", "opensAt", "Sale opens", "closesAt", "the end of the sale", "challengeCost", "Size of the task", "presaleAt", "Presale for members", "rules.memberShare", memberShareLabel, "access must", "Who may join must", "timeZone", "Time zone",
 )
 
+const memberShareLabel = "Members’ share of ten turns"
+
 func sayBad(detail string) error { return refuse(sale.ErrBadEvent.Code, detail) }
+
+// about is a refusal with the field that it speaks of; another error stays what it is.
+func about(field string, err error) error {
+	r := new(sale.Refusal)
+	if !errors.As(err, &r) {
+		return err
+	}
+	c := *r
+	c.Field = field
+	return &c
+}
 
 // wallTime reads a local time of the house. An hour that the change to summer
 // time leaves out is refused; of an hour that comes twice the first is meant.

@@ -136,6 +136,16 @@ func ask[T any](ctx context.Context, t *testing.T, expression string) T {
 	return v
 }
 
+// askLater is ask for an expression that is a promise.
+func askLater[T any](ctx context.Context, t *testing.T, expression string) T {
+	t.Helper()
+	v, err := chromedp.Run(ctx, chromedp.Evaluate[T](expression, chromedp.EvalAwaitPromise))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
 // shown waits until an element is no longer hidden.
 func shown(id string) step { return see("!document.getElementById('" + id + "').hidden") }
 

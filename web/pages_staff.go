@@ -1,7 +1,9 @@
 package web
 
 import (
+	"html/template"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -22,6 +24,7 @@ type staffPage struct {
 	Up      []link    // from the box office to the page above
 	Done    string
 	Trouble *problem
+	wrong   *problem // of one field, and told beside it
 }
 
 func staffFrame(c echo.Context, by *sale.Key, title string, up ...link) staffPage {
@@ -43,12 +46,38 @@ func (p *staffPage) fail(s *Server, trouble error) (status int, err error) {
 	return t.Status, nil
 }
 
+// beside moves what is wrong with one of these fields to it. The fields have the
+// names of the settings in the API, without "rules.".
+func (p *staffPage) beside(fields ...string) {
+	if p.Trouble == nil || !slices.Contains(fields, strings.TrimPrefix(p.Trouble.Field, "rules.")) {
+		return
+	}
+	p.wrong, p.Trouble = p.Trouble, nil
+	p.wrong.Detail = strings.ToUpper(p.wrong.Detail[:1]) + p.wrong.Detail[1:] // it may begin with the name of a setting
+}
+
+// Wrong is what is wrong with a field, or "".
+func (p staffPage) Wrong(field string) string {
+	if p.wrong == nil || strings.TrimPrefix(p.wrong.Field, "rules.") != field {
+		return ""
+	}
+	return p.wrong.Detail
+}
+
+// Mark is what the tag of a field gets when something is wrong with it.
+func (p staffPage) Mark(field string) template.HTMLAttr {
+	if p.Wrong(field) == "" {
+		return ""
+	}
+	return ` aria-invalid="true" aria-describedby="wrong" autofocus`
+}
+
 // done are the sentences that may be shown after a form, by the word that the
 // address carries; the address cannot make us say anything else.
 var done = map[string]string{
 	"made": "The event was made. Next: give it a plan.", "open": "The sale is open.", "pause": "The line is paused.",
 	"resume": "The line goes on.", "announce": "The message was changed.", "close": "The sale is closed.",
-	"pace": "The pace was set.", "soldout": "What the public reads about seats left was changed.", "revoke": "The codes are taken back. Places that they gave stay.", "challenge": "What is asked of visitors was set.", "prices": "The prices were set.", "plan": "The plan is in use.",
+	"opening": "The opening, and who may join, were set.", "pace": "The pace was set.", "soldout": "What the public reads about seats left was changed.", "revoke": "The codes are taken back. Places that they gave stay.", "challenge": "What is asked of visitors was set.", "prices": "The prices were set.", "plan": "The plan is in use.",
 	"retry": "The message is tried again.", "drop": "The message was given up.",
 	"retryall": "The messages are tried again.", "dropall": "The messages were given up.",
 	"resend": "The tickets are sent again.", "complete": "The order is paid. Its tickets are below.", "returned": "Noted: the buyer has the money back.",

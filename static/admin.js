@@ -1,7 +1,6 @@
 // Live numbers for staff: one stream for each event on the page, closed while nobody looks.
 import { money } from './money.js'
 
-const phases = { LOBBY: 'Not open yet', OPEN: 'On sale', PAUSED: 'Paused', SOLD_OUT: 'Sold out', CLOSED: 'Closed' }
 const boxes = [...document.querySelectorAll('[data-live]')].slice(0, 4) // browsers open six connections to a host at most
 const link = document.getElementById('link')
 
@@ -24,7 +23,7 @@ function show(box, live) {
     put(slowed, 'paceReason', live.paceReason || '')
   }
   put(box, 'taken', money(JSON.parse(box.dataset.money), live.taken.amount))
-  put(box, 'phase', phases[live.phase] || live.phase).className = 'tag ' + live.phase
+  put(box, 'phase', live.badge).className = 'tag ' + live.phase
 }
 
 for (const box of boxes) {

@@ -62,7 +62,6 @@ var views = template.Must(template.New("").Funcs(template.FuncMap{
 	"asset": assetPath,
 	"money": formatMoney,
 	"sum":   moneyOf,
-	"phase": phaseWord,
 	"count": count,
 	"zoned": zoned,
 	"mask":  outbox.Mask,
@@ -165,23 +164,6 @@ func (s *Server) errorPage(c echo.Context, p problem) error {
 	return s.render(c, p.Status, "error", v)
 }
 
-// phaseWord is how the public is told where an event stands.
-func phaseWord(p sale.Phase) string {
-	switch p {
-	case sale.PhaseLobby:
-		return "Not open yet"
-	case sale.PhaseOpen:
-		return "On sale"
-	case sale.PhasePaused:
-		return "Paused"
-	case sale.PhaseSoldOut:
-		return "Sold out"
-	case sale.PhaseClosed:
-		return "Closed"
-	}
-	return string(p)
-}
-
 // count writes a number with its noun: "1 seat", "2 seats".
 func count(n int, noun string) string {
 	if n == 1 {
@@ -245,7 +227,7 @@ func twin(t time.Time) (other time.Time, comesTwice bool) {
 func (s *Server) eventsPage(c echo.Context) error {
 	type card struct {
 		ID, Name, Venue, Starts, Opens string
-		Phase                          sale.Phase
+		badge
 	}
 	v := struct {
 		page
@@ -256,7 +238,7 @@ func (s *Server) eventsPage(c echo.Context) error {
 		if err != nil {
 			continue // removed in between
 		}
-		k := card{ID: e.ID, Name: e.Name, Venue: e.Venue, Starts: zoned(e.StartsAt, e.TimeZone), Phase: phase}
+		k := card{ID: e.ID, Name: e.Name, Venue: e.Venue, Starts: zoned(e.StartsAt, e.TimeZone), badge: s.badge(e, phase)}
 		if phase == sale.PhaseLobby {
 			k.Opens = zoned(e.OpensAt, e.TimeZone)
 		}
@@ -372,6 +354,9 @@ func (s *Server) waitView(e *sale.Event, phase sale.Phase, target string) waitDa
 	case sale.PhaseLobby:
 		v.Opens = zoned(e.OpensAt, e.TimeZone)
 		v.Lead = "You can join the line now. It starts moving when the sale opens."
+		if e.Presale(now) {
+			v.Lead = "You can join the line now. Members are let in already; for everybody else it starts moving when the sale opens."
+		}
 		if v.Drawn {
 			v.Lead = "You can join now. When the sale opens, the order is drawn by lot among all who are here: coming first makes no difference."
 		}

@@ -65,9 +65,9 @@ func (s *Server) adminPages(e *echo.Echo) {
 
 type liveRow struct {
 	ID, Name string
-	Phase    sale.Phase
-	Live     sale.Live
-	Money    moneyStyle
+	badge
+	Live  sale.Live
+	Money moneyStyle
 }
 
 // firstForm is what the form of a new event suggests.
@@ -119,7 +119,7 @@ func (s *Server) showAdmin(c echo.Context, by *sale.Key, try adminTry) error {
 		if err != nil {
 			continue // removed in between
 		}
-		v.Events = append(v.Events, liveRow{e.ID, e.Name, live.Status.Phase, live, styleOf(e.Currency, v.Locale)})
+		v.Events = append(v.Events, liveRow{e.ID, e.Name, s.badge(e, live.Status.Phase), live, styleOf(e.Currency, v.Locale)})
 	}
 	v.Attention = s.matters(try.matter, v.Locale)
 	if v.Trouble != nil && slices.ContainsFunc(v.Attention, func(m matterView) bool { return m.Trouble != nil }) {
@@ -177,8 +177,8 @@ func (s *Server) showAdminEvent(c echo.Context, try eventTry) error {
 	}
 	v := struct {
 		staffPage
-		Event                       *sale.Event
-		Phase                       sale.Phase
+		Event *sale.Event
+		badge
 		Live                        sale.Live
 		Starts, Opens, Prices, Zone string
 		Money                       moneyStyle
@@ -188,7 +188,7 @@ func (s *Server) showAdminEvent(c echo.Context, try eventTry) error {
 		Batches                     []sale.BatchView
 		Gain, Presale               string
 	}{
-		Event: e, Phase: phase, Live: live, Starts: zoned(e.StartsAt, e.TimeZone), Opens: zoned(e.OpensAt, e.TimeZone),
+		Event: e, badge: s.badge(e, phase), Live: live, Starts: zoned(e.StartsAt, e.TimeZone), Opens: zoned(e.OpensAt, e.TimeZone),
 		Prices: writePrices(e.Prices, e.Currency), Check: try.check, Form: openingOf(e), Zone: zoneWord(e.TimeZone), Challenges: s.challengeWords(e.Challenge),
 		Gain: gain(e.Rules.MemberShare), Presale: zoned(e.PresaleAt, e.TimeZone),
 	}

@@ -21,8 +21,8 @@ const counterMost = 10
 // sellData is the page on which a clerk sells.
 type sellData struct {
 	staffPage
-	Event   *sale.Event
-	Phase   sale.Phase
+	Event *sale.Event
+	badge
 	Starts  string
 	Door    bool   // the event may be sold at the door
 	Named   bool   // seats by their names, not the best ones
@@ -134,7 +134,7 @@ func (s *Server) showSell(c echo.Context, by *sale.Key, named bool, try sellTry)
 		return err
 	}
 	v := &sellData{
-		staffPage: staffFrame(c, by, "Sell – "+e.Name, upTo(by, e)...), Event: e, Phase: phase, Starts: zoned(e.StartsAt, e.TimeZone),
+		staffPage: staffFrame(c, by, "Sell – "+e.Name, upTo(by, e)...), Event: e, badge: s.badge(e, phase), Starts: zoned(e.StartsAt, e.TimeZone),
 		Door: slices.Contains(e.Providers, "door"), Named: named, Once: once.String(), Form: try.form,
 	}
 	if errors.Is(try.trouble, sale.ErrKeyReused) {

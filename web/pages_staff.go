@@ -168,8 +168,8 @@ func (s *Server) adminPage(c echo.Context) error {
 // deskEvent is an event in a list for staff.
 type deskEvent struct {
 	ID, Name, Venue, Starts string
-	Phase                   sale.Phase
-	Free                    int
+	badge
+	Free int
 }
 
 func (s *Server) deskEvents() (list []deskEvent) {
@@ -178,7 +178,7 @@ func (s *Server) deskEvents() (list []deskEvent) {
 		if err != nil {
 			continue // removed in between
 		}
-		list = append(list, deskEvent{e.ID, e.Name, e.Venue, zoned(e.StartsAt, e.TimeZone), live.Status.Phase, live.Counts.Available})
+		list = append(list, deskEvent{e.ID, e.Name, e.Venue, zoned(e.StartsAt, e.TimeZone), s.badge(e, live.Status.Phase), live.Counts.Available})
 	}
 	return list
 }

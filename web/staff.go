@@ -270,6 +270,7 @@ func (s *Server) revoke(c echo.Context, by *sale.Key) error {
 // liveDoc is what staff watch.
 type liveDoc struct {
 	statusDoc
+	Badge  string                   `json:"badge"` // the phase, presale and invitation in words
 	Counts seats.Counts             `json:"counts"`
 	Orders map[sale.OrderStatus]int `json:"orders"`
 	Taken  sale.Money               `json:"taken"` // in PAID orders
@@ -280,6 +281,10 @@ func (s *Server) live(event string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := liveDoc{statusOf(v.Status), v.Counts, v.Orders, sale.Money{Amount: v.Taken, Currency: v.Currency}}
+	e, _, err := s.office.Event(event)
+	if err != nil {
+		return nil, err
+	}
+	d := liveDoc{statusOf(v.Status), s.badge(e, v.Status.Phase).Word, v.Counts, v.Orders, sale.Money{Amount: v.Taken, Currency: v.Currency}}
 	return json.Marshal(d)
 }

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
+	"strings"
 	"time"
 	"unicode/utf8"
 )
@@ -65,7 +66,7 @@ func (o *Office) CreateKey(actor string, role Role, name string) (k *Key, secret
 	err = o.store.Update(func(tx Tx) error {
 		k = &Key{ID: tx.NewID().String(), Role: role, Name: name, Hash: sha256.Sum256([]byte(secret)), CreatedAt: tx.Now()}
 		tx.PutKey(k)
-		o.audit(tx, actor, "", "key.create", string(role)+" "+k.ID)
+		o.audit(tx, actor, "", "key.create", strings.TrimSpace(string(role)+" "+k.ID+" "+name))
 		return nil
 	})
 	return k, secret, err
@@ -143,7 +144,7 @@ func (o *Office) RemoveKey(actor, id string) error {
 			return ErrLastAdmin
 		}
 		tx.RemoveKey(found)
-		o.audit(tx, actor, "", "key.remove", id)
+		o.audit(tx, actor, "", "key.remove", strings.TrimSpace(id+" "+found.Name))
 		return nil
 	})
 }

@@ -18,12 +18,13 @@ const until = t => {
 	const s = Math.max(0, Math.ceil((Date.parse(t) - off - mono()) / 1e3)), m = s / 60 | 0, h = m / 60 | 0
 	return h > 47 ? (h / 24 | 0) + ' days' : (h ? h + ':' + pad(m % 60) : m) + ':' + pad(s % 60)
 }
+// Times as the server writes them.
+const en = 'en-GB', hour = (t, timeStyle = 'short') => new Date(t).toLocaleTimeString(en, { timeStyle })
 // The time of the house stands on the page; who lives elsewhere reads the own one too.
 const own = t => {
 	const z = Intl.DateTimeFormat().resolvedOptions().timeZone
-	return t && z != d.body.dataset.z ? 'That is ' + new Date(t).toLocaleString([], { dateStyle: 'medium', timeStyle: 'short' }) + ' where you are (' + z + ')' : ''
+	return t && z != d.body.dataset.z ? 'That is ' + new Date(t).toLocaleDateString(en, { weekday: 'short', day: 'numeric', month: 'long', year: 'numeric' }).replace(',', '') + ', ' + hour(t) + ' where you are (' + z + ')' : ''
 }
-const hour = t => new Date(t).toLocaleTimeString([], { timeStyle: 'short' })
 const eta = r => {
 	const h = r.high > 5400, u = h ? 3600 : 60, a = Math.max(1, r.low / u | 0), b = Math.max(a, Math.ceil(r.high / u))
 	return r.high < 60 ? 'less than a minute' : 'about ' + (a < b ? a + '–' : '') + b + (h ? ' hour' : ' minute') + (b > 1 ? 's' : '')
@@ -224,7 +225,7 @@ const draw = () => {
 		text('gone', ph == 'CLOSED' || ph == 'PAUSED' ? '' : none())
 		show('exact', !early && !shut && !exact())
 		text('no', place.number ? 'You are number ' + num(place.number) + (place.class ? ', in the members’ line' : '') : '')
-		text('upd', 'Last update ' + new Date(blind ? place.serverTime : status.serverTime).toLocaleTimeString())
+		text('upd', 'Last update ' + hour(blind ? place.serverTime : status.serverTime, 'medium'))
 		if (old) {
 			spoke = mono()
 			$('live').textContent = $('gone').textContent + ' ' + $('rank').textContent + ' ' + ahead(r)

@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/labstack/echo/v4"
@@ -64,6 +63,7 @@ var views = template.Must(template.New("").Funcs(template.FuncMap{
 	"sum":   moneyOf,
 	"count": count,
 	"zoned": zoned,
+	"utc":   func(t time.Time) string { return inZone(t, "UTC", toTheSecond) },
 	"mask":  outbox.Mask,
 	"why":   func(w string) string { return whyWords[w] },
 	"json": func(v any) (string, error) {
@@ -170,57 +170,6 @@ func count(n int, noun string) string {
 		return "1 " + noun
 	}
 	return fmt.Sprintf("%d %ss", n, noun)
-}
-
-// zones keeps what time.LoadLocation found, which reads and parses a file each time.
-var zones sync.Map // name -> *time.Location
-
-// zone finds a time zone by its IANA name.
-func zone(name string) (*time.Location, error) {
-	if kept, ok := zones.Load(name); ok {
-		return kept.(*time.Location), nil
-	}
-	loc, err := time.LoadLocation(name)
-	if err != nil {
-		return nil, err
-	}
-	zones.Store(name, loc)
-	return loc, nil
-}
-
-// zoned writes a moment in the event's own zone, with the zone's name.
-func zoned(t *time.Time, name string) string {
-	if t == nil {
-		return ""
-	}
-	return inZone(*t, name, "Mon 2 January 2006, 15:04")
-}
-
-// zonedTime is the time of day in the event's zone, with the zone's name.
-func zonedTime(t time.Time, name string) string { return inZone(t, name, "15:04") }
-
-func inZone(t time.Time, name, layout string) string {
-	loc, err := zone(name)
-	if err != nil {
-		loc, name = time.UTC, "UTC"
-	}
-	t = t.In(loc)
-	which := ""
-	if _, comesTwice := twin(t); comesTwice {
-		which = ", UTC" + t.Format("-07:00")
-	}
-	return t.Format(layout) + " (" + strings.ReplaceAll(name, "_", " ") + " time" + which + ")"
-}
-
-// twin finds the other moment with the same time on the wall, when the clocks
-// were put back in between: by an hour, or by half of one on Lord Howe Island.
-func twin(t time.Time) (other time.Time, comesTwice bool) {
-	for _, d := range []time.Duration{-time.Hour, time.Hour, -30 * time.Minute, 30 * time.Minute} {
-		if other = t.Add(d); other.Format(time.DateTime) == t.Format(time.DateTime) {
-			return other, true
-		}
-	}
-	return t, false
 }
 
 // eventsPage lists the public events.

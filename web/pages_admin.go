@@ -96,7 +96,7 @@ func (s *Server) showAdmin(c echo.Context, by *sale.Key, try adminTry) error {
 		Query     string
 		Dead      []outbox.Message
 		Lanes     []outbox.LaneTrouble
-		Audit     []sale.Entry
+		Audit     []auditRow
 		Form      eventForm
 		Version   string
 		Findings  []sale.Finding
@@ -129,7 +129,7 @@ func (s *Server) showAdmin(c echo.Context, by *sale.Key, try adminTry) error {
 	if v.Dead, err = s.office.Messages(outbox.Dead, 0, 20); err != nil {
 		return err
 	}
-	if v.Audit, err = s.office.Audit(0, 20); err != nil {
+	if v.Audit, err = s.auditRows(20); err != nil {
 		return err
 	}
 	return s.render(c, status, "admin", v)

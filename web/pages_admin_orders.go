@@ -63,7 +63,7 @@ func (s *Server) hit(o *sale.OrderView, in locale) hitView {
 	if e, _, err := s.office.Event(o.Event); err == nil {
 		v.Event, zone = e.Name, e.TimeZone
 	}
-	v.When = inZone(o.CreatedAt, zone, "2 Jan 2006, 15:04")
+	v.When = dayTime(o.CreatedAt, zone)
 	var labels []string
 	for i := range o.Seats {
 		if i == 6 {

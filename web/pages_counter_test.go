@@ -88,7 +88,7 @@ func TestSeatsOfTheHouseAreSoldByName(t *testing.T) {
 	b.post(path, "names", " ", "state", "HOUSE").want(422).says(`role="alert"`)
 	b.post(path, "names", "A-1, Z-9", "state", "HOUSE").want(404).says("Z-9 (no such seat)")
 	for range 2 {
-		b.follow(b.post(path, "names", "a-1 A-2", "state", "HOUSE", "reason", "The mayor")).says("The seats are kept.", "Kept now (2)", "row A, seat 1", "for the house, The mayor", "Tue 1 Dec 2026", "test")
+		b.follow(b.post(path, "names", "a-1 A-2", "state", "HOUSE", "reason", "The mayor")).says("The seats are kept.", "Kept now (2)", "row A, seat 1", "for the house, The mayor", "Tue 1 December 2026", "test")
 	}
 	h.held("gala", `["A-4"]`)
 	b.post(path, "names", "A-4", "state", "OFF_SALE").want(409).says("Somebody holds", "row A, seat 4")
@@ -146,7 +146,7 @@ func TestCheckInByForms(t *testing.T) {
 	}
 	h.clock.pass(time.Minute)
 	b.get(at).want(200).says("Ready").silent("✓") // an old page does not let anybody in
-	check(codes[0]).says("✗ Stop", "used before: let in at 20:00:00 on Tue 1 December (Europe/Berlin time), 1 minute ago", "Let in by test", `role="alert"`, "<b>1</b> of 3")
+	check(codes[0]).says("✗ Stop", "used before: let in on Tue 1 December 2026, 20:00:00 (Europe/Berlin time), 1 minute ago", "Let in by test", `role="alert"`, "<b>1</b> of 3")
 	check(foreign[0]).says("✗ Stop", "for another event: Gala")
 	check("nonsense").says("✗ Stop", "no ticket of this house")
 	check(" ").says("No code")

@@ -167,7 +167,7 @@ func TestRefundByForms(t *testing.T) {
 	_, order, codes := h.bought("gala", `["A-1","A-2","A-3"]`)
 	b := h.clerk("boxoffice")
 	path := "/admin/orders/" + order
-	b.get(path).want(200).says("Order of Eve", "eve@example.org", "row A, seat 1", "sold", "Payments", "Demo (no real money)", "Tue 1 Dec 2026, 20:00:00", "Europe/Berlin time", "the buyer", "Refund all…", "Show and print", "Send the tickets again").
+	b.get(path).want(200).says("Order of Eve", "eve@example.org", "row A, seat 1", "sold", "Payments", "Demo (no real money)", "Tue 1 December 2026, 20:00:00", "Europe/Berlin time", "the buyer", "Refund all…", "Show and print", "Send the tickets again").
 		silent("Paid here?", "Refunds</h2>")
 	b.get(path+"/refund").want(422).says("Mark the seats", `role="alert"`)
 	b.get(path+"/refund?seat=Z-9").want(404).says("does not have these seats", "Z-9")

@@ -154,7 +154,7 @@ func (s *Server) doorAnswer(word, ticket string, e *sale.Event) (*doorAnswer, er
 	case word == doorIn && o.Now.Sub(seat.UsedAt) < doorFresh:
 		a.Good, a.Word = true, "Let in"
 	case word == doorUsed && !seat.UsedAt.IsZero():
-		a.Why = []string{"This ticket was used before: let in at " + inZone(seat.UsedAt, e.TimeZone, "15:04:05 on Mon 2 January") + ago(o.Now.Sub(seat.UsedAt)) + "."}
+		a.Why = []string{"This ticket was used before: let in on " + inZone(seat.UsedAt, e.TimeZone, toTheSecond) + ago(o.Now.Sub(seat.UsedAt)) + "."}
 		for _, h := range o.History {
 			if h.Cause == "ticket.used" && h.Detail == seat.ID {
 				a.Why = append(a.Why, "Let in by "+s.operator(h.By)+".")

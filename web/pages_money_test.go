@@ -51,7 +51,7 @@ func TestStaffReadAmountsInTheirWay(t *testing.T) {
 	h.money("nobody", "p1", 4250)
 	h.bought("gala", `["A-6"]`)
 	for path, want := range map[string][]string{
-		"/admin":                    {"The buyer paid 40,00\u00a0€. The order costs " + one, "Return " + one, ">127,50\u00a0€</td>"},
+		"/admin":                    {"The buyer paid 40,00\u00a0€. The order costs " + one, "Return " + one, ">127,50\u00a0€</span></td>"},
 		"/admin/events/gala":        {">127,50\u00a0€</dd>"},
 		"/admin/orders":             {one, "85,00\u00a0€"},
 		order:                       {one, "<dt>Price</dt><dd>85,00\u00a0€", "<dt>Received</dt><dd>85,00\u00a0€"},

@@ -3,7 +3,6 @@ package web
 import (
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/google/uuid"
 
@@ -18,9 +17,6 @@ type backView struct {
 	Late  bool     // the money came when the seats were gone
 	Lines []string // a sentence for each refund, oldest first
 }
-
-// dayTime is a moment for people, in the zone of the house.
-func dayTime(t time.Time, zone string) string { return inZone(t, zone, "Mon 2 January 2006, 15:04") }
 
 func wayBack(provider string) string {
 	switch provider {

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/google/uuid"
 	"github.com/labstack/echo/v4"
@@ -217,33 +216,19 @@ func (s *Server) operator(by string) string {
 	k, ok := s.office.KeyByID(id)
 	switch {
 	case !ok:
-		return "a key that was removed (" + id + ")"
+		return "removed key " + shortKey(id)
 	case k.Name == "":
-		return string(k.Role) + " key " + id[:min(8, len(id))]
+		return string(k.Role) + " key " + shortKey(id)
 	}
 	return k.Name
 }
 
-// local is a moment in a zone; in UTC where that is not known.
-func local(t time.Time, name string) time.Time {
-	loc, err := zone(name)
-	if err != nil {
-		loc = time.UTC
+// shortKey is enough of a key's id to tell keys apart, as [shortID].
+func shortKey(id string) string {
+	if len(id) <= 8 {
+		return id
 	}
-	return t.In(loc)
-}
-
-// atTime writes a moment for a page that names the zone elsewhere.
-func atTime(t time.Time, name string) string {
-	return local(t, name).Format("Mon 2 Jan 2006, 15:04:05")
-}
-
-// zoneWord is the zone as such a head names it.
-func zoneWord(name string) string {
-	if _, err := zone(name); err != nil {
-		name = "UTC"
-	}
-	return strings.ReplaceAll(name, "_", " ") + " time"
+	return "…" + id[len(id)-8:]
 }
 
 // shortID is enough of an id to tell orders apart at a glance: its end, since

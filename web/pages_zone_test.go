@@ -82,7 +82,7 @@ func TestB92BrowserElsewhereShowsBothTimes(t *testing.T) {
 	g := newLane(t)
 	g.event("gala", `"timeZone":"Europe/Berlin"`, `"opensAt":"2026-12-01T20:00:00Z"`)
 	run(ctx, t, chromedp.Navigate(g.url+"/events/gala"), reads("join", `Sale opens Tue 1 December 2026, 21:00 \(Europe\/Berlin time\)`),
-		reads("own", `^That is Dec 2, 2026, 5:00.AM where you are \(Asia\/Seoul\)$`))
+		reads("own", `^That is Wed 2 December 2026, 05:00 where you are \(Asia\/Seoul\)$`))
 }
 
 // B100: no page asks the visitor's computer what time it is.

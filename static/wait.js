@@ -5,7 +5,7 @@ else {
 const d = document, $ = i => d.getElementById(i), id = d.body.dataset.e, name = $('name').textContent,
 	A = '/api/v1', E = A + '/events/' + id, Q = E + '/queue', go = $('go'), field = $('code'), here = go.href, to = go.text, gone = 'left ' + id,
 	src = d.currentScript.src, mono = () => performance.now()
-let place, status, blind, off, mine = 1, gen = 0, fails = 0, timer, due, spoke = -2e4, called, want, stream, live, mute = 0, ticker, high, told, calm, renewing
+let place, status, blind, off, mine = 1, gen = 0, fails = 0, timer, due, spoke = -2e4, called, want, stream, live, mute = 0, ticker, high, told, calm, renewing, full
 
 const show = (i, on) => { $(i).hidden = !on },
 	text = (i, s = '') => { if ($(i).textContent != s) $(i).textContent = s; show(i, s) }
@@ -192,6 +192,7 @@ const join = async note => {
 		} else {
 			mine = 0
 			if (field && /code/.test(r.j.code)) $('codes').open = true
+			full = r.j.code == 'sold_out'
 			why(r.s == 401 ? 'Please allow cookies: one keeps your place.' : r.j.detail)
 		}
 		later()
@@ -206,6 +207,7 @@ const draw = () => {
 	show('net', fails)
 	if (!status) return
 	const ph = status.phase, ready = mine == 'READY', order = ready && place.orderId, w = place && !ready, shut = ph == 'CLOSED' || over(), old = mono() - spoke > 2e4, lobby = ph == 'LOBBY' && status.opensAt
+	if (full && ph == 'SOLD_OUT') why(full = '') // the page says it itself now
 	text('word', status.message || '')
 	show('join', !mine); show('wait', w); show('kept', w); show('turn', ready)
 	show('out', place && $('sure').hidden)

@@ -25,7 +25,7 @@ func TestStaffDecideThatItIsSoldOut(t *testing.T) {
 	if s.field("soldOut") != true || s.field("seatsMayReturn") != nil || s.text("soldOutOverride") != "yes" || s.field("seatsLeft") != 6.0 {
 		t.Errorf("got %s", s.Body)
 	}
-	b.get("/events/gala/line").says("Sold out. No seats are expected back.", "Your place is kept", "Sorry").silent("You are next", "Your turn in")
+	b.get("/events/gala/line").says("Sold out. No seats are expected back.", "Your place is kept", `<p class="note">Sorry</p>`).silent(`class="note" role="status"`, "You are next", "Your turn in")
 	h.browser().get("/events/gala").says("Sold out. No seats are expected back.", "<button hidden>")
 
 	h.staff("POST", soldOutPath, `{"override":"auto"}`).want(200)
@@ -103,9 +103,24 @@ func TestBrowserTellsThoseWhoWaitThatItIsSoldOut(t *testing.T) {
 	run(ctx, t, chromedp.Navigate(g.url+"/events/gala"), chromedp.Click("#join button"), shown("wait"), see(`document.getElementById('gone').hidden`))
 	decide("yes")
 	run(ctx, t, text("gone", "Sold out. No seats are expected back."), see(`document.getElementById('rank').hidden && document.getElementById('eta').hidden`))
-	decide("auto")
+	// One box alone, with the words of staff.
+	g.staff("POST", soldOutPath, `{"override":"yes","message":"Sold out, sorry."}`).want(200)
+	run(ctx, t, text("word", "Sold out, sorry."), see(`[...document.querySelectorAll('.note')].filter(e => e.offsetHeight).length == 1`))
+	g.staff("POST", soldOutPath, `{"override":"auto","message":""}`).want(200)
 	run(ctx, t, see(`document.getElementById('gone').hidden && /Your turn in/.test(document.getElementById('eta').textContent)`))
 	if s := g.do("GET", "/api/v1/events/gala/status", "").want(200); strings.Contains(string(s.Body), "seatsMayReturn") {
 		t.Errorf("got %s", s.Body)
 	}
+}
+
+// Who joins at the moment when it is sold out reads so at once, and not twice when the page has learned it.
+func TestBrowserSaysOnceThatItIsSoldOut(t *testing.T) {
+	ctx := chrome(t)
+	g := newStage(t)
+	g.event("gala", `"line":"always"`)
+	run(ctx, t, chromedp.Navigate(g.url+"/events/gala"), shown("join"), see(`document.getElementById('open').textContent == 'The sale is open.'`))
+	g.staff("POST", soldOutPath, `{"override":"yes"}`).want(200)
+	run(ctx, t, js(`const seen = []; new MutationObserver(() => seen.push(document.getElementById('why').textContent)).observe(document.getElementById('why'), { childList: true }); window.seen = seen`),
+		chromedp.Click("#join button"), see(`window.seen.includes('This event is sold out.')`),
+		see(`document.getElementById('open').textContent == 'Sold out. No seats are expected back.' && document.getElementById('why').hidden`))
 }

@@ -55,6 +55,7 @@ type evening struct {
 	phases     sync.Map            // event -> sale.Phase, once a second
 	visitors   sync.WaitGroup
 	background sync.WaitGroup
+	late       atomic.Bool                      // everybody has gone
 	refunds    simRefunds                       // its house is that of the moment
 	messages   map[string]map[string]simPromise // sink -> id: committed messages, from the store's own announcements
 	mu         sync.Mutex

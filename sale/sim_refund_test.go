@@ -162,6 +162,9 @@ func (e *evening) lookingUp(ctx context.Context) {
 		if err != nil {
 			pause = time.Second
 		}
+		if e.late.Load() { // what is left then has hours
+			pause = max(pause, time.Minute)
+		}
 		time.Sleep(pause)
 	}
 }

@@ -16,7 +16,7 @@ func (r *rig) audit() bool {
 		}
 	}
 	full := r.life.Load()%10 == 0
-	return r.auditShops() && r.auditOrders(full)
+	return r.auditCodes() && r.auditTokens() && r.auditShops() && r.auditOrders(full)
 }
 
 // placesToAsk are the places that may still be there: all that somebody stands in,
@@ -76,11 +76,11 @@ func (r *rig) auditShops() bool {
 	r.ledger.mu.Unlock()
 	for _, c := range latest {
 		b := r.confirm(c.order, c.key, c.reference, c.order.total+1) // first: the other would bring a lost record back
-		if b.known() && b.code() != "idempotency_key_reused" {
+		if b.decided() && b.code() != "idempotency_key_reused" {
 			r.ledger.fault("ledger", "order %s: after a restart key %s with another body gets %d %s", c.order.id, c.key, b.status, b.body)
 		}
 		a := r.confirm(c.order, c.key, c.reference, c.order.total)
-		if a.known() && (a.status != c.status || a.outcome() != c.outcome) {
+		if a.decided() && (a.status != c.status || a.outcome() != c.outcome) {
 			r.ledger.fault("ledger", "order %s: key %s was answered %d %s, and after a restart %d %s", c.order.id, c.key, c.status, c.outcome, a.status, a.outcome())
 		}
 		if !a.known() || !b.known() {

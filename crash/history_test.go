@@ -18,7 +18,11 @@ const (
 	opLeave   opKind = "leave"   // a visitor left; his open orders end
 	opPay     opKind = "pay"     // an order's deadline may move
 	opMoney   opKind = "money"   // an order is paid, or to be refunded
-	opSeen    opKind = "seen"    // an order, or a claimed turn, was shown
+	opSeen    opKind = "seen"    // an order, or a turn, was shown
+
+	opClaim   opKind = "claim" // acts of a shop on a turn
+	opRelease opKind = "release"
+	opConsume opKind = "consume"
 )
 
 // op is one call in the history.
@@ -35,6 +39,9 @@ type op struct {
 	life        int
 	sure        bool // it took effect; otherwise it did or did not
 	late        bool // its order was found, it was not answered
+
+	customer string // of a shop's act; when a turn was shown: as it says, or ""
+	refusal  string // the code of the refusal, "" when the act was done
 }
 
 // claims tells whether an order was seen that had its turn.
@@ -49,11 +56,13 @@ type step struct {
 	free      bool // a refused hold did not name this seat as lost
 	paid      bool // the order ended as PAID
 	event     *event
+	expires   moment // the end of a turn
 }
 
-// history is what the models check: operations of each seat and of each turn.
+// history is what the models check: operations of each seat, of each turn, and of
+// each turn that is a shop's.
 type history struct {
-	seats, turns map[string][]porcupine.Operation
+	seats, turns, tokens map[string][]porcupine.Operation
 }
 
 // bound is when a call had its effect at the latest: when it was answered, or
@@ -67,7 +76,7 @@ func (r *rig) bound(o *op) moment {
 
 // history sorts the calls by the seats and the turns that they may have touched.
 func (r *rig) history() history {
-	h := history{map[string][]porcupine.Operation{}, map[string][]porcupine.Operation{}}
+	h := history{map[string][]porcupine.Operation{}, map[string][]porcupine.Operation{}, map[string][]porcupine.Operation{}}
 	events := map[string]*event{}
 	for _, e := range r.events {
 		events[e.id] = e
@@ -85,6 +94,11 @@ func (r *rig) history() history {
 		}
 		add := func(to map[string][]porcupine.Operation, key string, s step) {
 			to[key] = append(to[key], porcupine.Operation{Input: s, Call: int64(o.start), Return: int64(max(o.start, r.bound(&o)))})
+		}
+		if s.event.shop {
+			s.expires = r.ledger.places[o.turn].expires
+			add(h.tokens, o.turn, s)
+			continue
 		}
 		if o.turn != "" && (o.kind != opSeen || o.claims()) {
 			add(h.turns, o.turn, s)
@@ -119,11 +133,9 @@ func (r *rig) checkModels() {
 	began := time.Now()
 	h := r.history()
 	longest := 0
-	for what, all := range map[string]map[string][]porcupine.Operation{"seat": h.seats, "turn": h.turns} {
-		model := seatModel
-		if what == "turn" {
-			model = turnModel
-		}
+	models := map[string]porcupine.Model{"seat": seatModel, "turn": turnModel, "turn of a shop": tokenModel}
+	for what, all := range map[string]map[string][]porcupine.Operation{"seat": h.seats, "turn": h.turns, "turn of a shop": h.tokens} {
+		model := models[what]
 		for key, ops := range all {
 			longest = max(longest, len(ops))
 			switch porcupine.CheckOperationsTimeout(model, ops, modelTime) {
@@ -134,5 +146,5 @@ func (r *rig) checkModels() {
 			}
 		}
 	}
-	r.t.Logf("linearizable: %d seats, %d turns, at most %d calls of one, in %v", len(h.seats), len(h.turns), longest, time.Since(began).Round(time.Millisecond))
+	r.t.Logf("linearizable: %d seats, %d turns, %d turns of shops, at most %d calls of one, in %v", len(h.seats), len(h.turns), len(h.tokens), longest, time.Since(began).Round(time.Millisecond))
 }

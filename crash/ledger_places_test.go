@@ -13,11 +13,12 @@ type placeFact struct {
 	token    string
 	expires  moment // of the token
 	calledAt moment
-	readyBy  moment // its turn had been shown by then
-	holdsOn  moment // it cannot end by itself before this
-	mayEnd   bool   // somebody asked for its end
-	left     bool   // and that was acknowledged
-	endedBy  moment // start of the first call that may have ended it
+	readyBy  moment  // its turn had been shown by then
+	holdsOn  moment  // it cannot end by itself before this
+	mayEnd   bool    // somebody asked for its end
+	left     bool    // and that was acknowledged
+	endedBy  moment  // start of the first call that may have ended it
+	acts     actFact // what a shop did with its turn
 }
 
 // observePlace compares a place that was shown with the ledger; known is the
@@ -47,6 +48,11 @@ func (l *ledger) observePlace(c clock, e *event, v *visitor, d *placeDoc, a *ans
 		bad("its token changed")
 	case d.Status == "WAITING" && p.token != "" && a.start > p.readyBy:
 		bad("it waits again after its turn was shown")
+	case d.Class != v.class():
+		bad("its class is %q, its code was for %q", d.Class, v.class())
+	}
+	if e.presale && d.Status == "READY" && d.Class == "" {
+		l.faultLocked("turns", "place %s of %s has a turn before the opening", d.QueueID, e.id)
 	}
 	if d.Status == "READY" && p.token == "" {
 		p.token, p.expires, p.readyBy = d.EntryToken, c.of(d.EntryTokenExpiresAt), a.end
@@ -61,7 +67,10 @@ func (l *ledger) observePlace(c clock, e *event, v *visitor, d *placeDoc, a *ans
 			bad("its turn is free at %v, though order %s has it until %v", at, o.id, o.deadline)
 		}
 	}
-	if d.TokenState == "CLAIMED" {
+	if e.shop && d.TokenState != "" {
+		l.ops = append(l.ops, op{kind: opSeen, event: e.id, turn: p.queueID, visitor: v, status: d.TokenState,
+			at: at, start: a.start, end: a.end, life: a.life, sure: true})
+	} else if d.TokenState == "CLAIMED" {
 		l.ops = append(l.ops, op{kind: opSeen, event: e.id, turn: p.queueID, order: d.OrderID, visitor: v, status: "CLAIMED",
 			at: at, start: a.start, end: a.end, life: a.life, sure: true})
 	}

@@ -18,7 +18,8 @@ type ledger struct {
 	money  map[string]*money
 	sold   map[string]bool // event and seat, seen SOLD on a map
 	shops  []confirmed     // confirmations that were answered
-	ops    []op            // the history, for the models
+	racks  map[*event]*rack
+	ops    []op // the history, for the models
 	faults []string
 	many   int // faults beyond those kept
 
@@ -65,7 +66,7 @@ type confirmed struct {
 func newLedger() *ledger {
 	return &ledger{
 		places: map[string]*placeFact{}, orders: map[string]*orderFact{}, number: map[numbered]string{},
-		money: map[string]*money{}, sold: map[string]bool{}, asked: map[*asked]bool{},
+		money: map[string]*money{}, sold: map[string]bool{}, asked: map[*asked]bool{}, racks: map[*event]*rack{},
 	}
 }
 

@@ -1,6 +1,8 @@
 package crash
 
 import (
+	"fmt"
+	"net/http"
 	"testing"
 	"time"
 
@@ -120,6 +122,89 @@ func TestTurnModelRefutesTwoOrdersOfOneTurn(t *testing.T) {
 	} {
 		if got := porcupine.CheckOperationsTimeout(turnModel, h.ops, 10*time.Second); got != h.want {
 			t.Errorf("%s: %s, want %s\n%s", h.name, got, h.want, tell(h.ops))
+		}
+	}
+}
+
+// acts is an act of a shop, or a turn as it was shown, at a turn that ends after 6 seconds.
+func acts(kind opKind, customer, state string, until, start, end float64, change ...func(*step)) porcupine.Operation {
+	s := step{op: op{kind: kind, customer: customer, status: state, deadline: moment(until * float64(second)), sure: true}, expires: 6 * second}
+	for _, f := range change {
+		f(&s)
+	}
+	return at(start, end, s)
+}
+
+func refused(code string) func(*step) {
+	return func(s *step) { s.refusal, s.status, s.deadline = code, "", 0 }
+}
+
+func TestTokenModelRefutesATurnUsedTwice(t *testing.T) {
+	claimed := acts(opClaim, "c", "CLAIMED", 6, 0, 0.1)
+	consumed := acts(opConsume, "c", "CONSUMED", 0.2, 0.2, 0.3)
+	released := acts(opRelease, "", "READY", 6, 0.2, 0.3)
+	for _, h := range []caseOf{
+		{"claimed, released, claimed again and used", []porcupine.Operation{
+			claimed, released, acts(opClaim, "d", "CLAIMED", 6, 0.4, 0.5), acts(opConsume, "", "CONSUMED", 0.6, 0.6, 0.7), acts(opSeen, "d", "CONSUMED", 0.6, 0.8, 0.9)}, porcupine.Ok},
+		{"two claims at once, of which one wins", []porcupine.Operation{claimed, acts(opClaim, "c", "", 0, 0, 0.1, refused("turn_in_use"))}, porcupine.Ok},
+		{"two claims", []porcupine.Operation{claimed, acts(opClaim, "d", "CLAIMED", 6, 0, 0.1)}, porcupine.Illegal},
+		{"a claim that was lost: claimed again", []porcupine.Operation{claimed, acts(opClaim, "c", "CLAIMED", 6, 0.2, 0.3)}, porcupine.Illegal},
+		{"a claim that was lost: shown as free", []porcupine.Operation{claimed, acts(opSeen, "", "READY", 6, 0.2, 0.3)}, porcupine.Illegal},
+		{"a claim that was lost: nothing to use up", []porcupine.Operation{claimed, acts(opConsume, "c", "", 0, 0.2, 0.3, refused("turn_not_claimed"))}, porcupine.Illegal},
+		{"a claim for somebody else", []porcupine.Operation{claimed, acts(opConsume, "d", "", 0, 0.2, 0.3, refused("turn_in_use"))}, porcupine.Ok},
+		{"a claim for somebody else is used up", []porcupine.Operation{claimed, acts(opConsume, "d", "CONSUMED", 0.2, 0.2, 0.3)}, porcupine.Illegal},
+		{"a claim that its own shop may not use", []porcupine.Operation{claimed, acts(opConsume, "c", "", 0, 0.2, 0.3, refused("turn_in_use"))}, porcupine.Illegal},
+		{"a claim lapses with the turn", []porcupine.Operation{
+			claimed, acts(opSeen, "c", "EXPIRED", 6, 6.1, 6.2), acts(opClaim, "c", "", 0, 6.3, 6.4, refused("entry_token_expired"))}, porcupine.Ok},
+		{"a claim lapses too early", []porcupine.Operation{claimed, acts(opSeen, "c", "EXPIRED", 6, 5.5, 5.6)}, porcupine.Illegal},
+		{"a claim outlasts its time", []porcupine.Operation{claimed, acts(opConsume, "c", "CONSUMED", 6.2, 6.2, 6.3)}, porcupine.Illegal},
+		{"a late claim outlasts the turn", []porcupine.Operation{acts(opClaim, "c", "CLAIMED", 7.05, 5, 5.1), acts(opConsume, "c", "CONSUMED", 6.5, 6.5, 6.6)}, porcupine.Ok},
+		{"a claim that lasts longer than it may", []porcupine.Operation{acts(opClaim, "c", "CLAIMED", 9, 5, 5.1)}, porcupine.Illegal},
+		{"used up twice", []porcupine.Operation{claimed, consumed, acts(opConsume, "c", "CONSUMED", 0.4, 0.4, 0.5)}, porcupine.Illegal},
+		{"used up, and claimed again", []porcupine.Operation{claimed, consumed, acts(opClaim, "c", "CLAIMED", 6, 0.4, 0.5)}, porcupine.Illegal},
+		{"used up, and shown as claimed", []porcupine.Operation{claimed, consumed, acts(opSeen, "c", "CLAIMED", 6, 0.4, 0.5)}, porcupine.Illegal},
+		{"a release that was lost", []porcupine.Operation{claimed, released, acts(opSeen, "c", "CLAIMED", 6, 0.4, 0.5)}, porcupine.Illegal},
+		{"left, and claimed", []porcupine.Operation{acts(opLeave, "", "", 0, 0, 0.1), acts(opClaim, "c", "CLAIMED", 6, 0.2, 0.3)}, porcupine.Illegal},
+		{"leaving nobody answered may come late", []porcupine.Operation{
+			acts(opLeave, "", "", 0, 0, 1, unanswered), acts(opClaim, "c", "CLAIMED", 6, 0.2, 0.3), acts(opSeen, "", "REVOKED", 0, 0.4, 0.5)}, porcupine.Ok},
+	} {
+		if got := porcupine.CheckOperationsTimeout(tokenModel, h.ops, 10*time.Second); got != h.want {
+			t.Errorf("%s: %s, want %s\n%s", h.name, got, h.want, tell(h.ops))
+		}
+	}
+}
+
+// TestUsesOfCodesAreCounted shows the ledger joins with a code for two people.
+func TestUsesOfCodesAreCounted(t *testing.T) {
+	const gives, again, used, lost = "gives a place", "shows it again", "is used up", "is not answered"
+	for _, h := range []struct {
+		joins []string
+		want  bool
+	}{
+		{[]string{gives, again, gives, again, used, used}, false},
+		{[]string{gives, gives, gives}, true},
+		{[]string{gives, used}, true},
+		{[]string{gives, lost, used}, false}, // the lost one may have got in
+		{[]string{gives, lost, gives}, false},
+		{[]string{lost, used}, true},
+	} {
+		l, c, places := newLedger(), &codeFact{limit: 2, gave: map[string]bool{}}, 0
+		for _, join := range h.joins {
+			a := &answer{status: http.StatusConflict, body: []byte(`{"code":"code_used"}`)}
+			switch join {
+			case gives:
+				places++
+				a = &answer{status: http.StatusCreated, body: fmt.Appendf(nil, `{"queueId":"%d"}`, places)}
+			case again:
+				a = &answer{status: http.StatusOK, body: fmt.Appendf(nil, `{"queueId":"%d"}`, places)}
+			case lost:
+				a = &answer{}
+			}
+			l.shows(c)
+			l.shown(c, a)
+		}
+		if l.broken() != h.want {
+			t.Errorf("%q: found %v, want %v", h.joins, l.faults, h.want)
 		}
 	}
 }

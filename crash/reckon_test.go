@@ -112,6 +112,9 @@ func (r *rig) reckonSeats() {
 		}
 	}
 	for _, e := range r.events {
+		if e.shop {
+			continue
+		}
 		a := r.call("audit", "GET", e.path("/seats"), nil)
 		var d struct{ States string }
 		if a.decode(&d); len(d.States) != e.seats {

@@ -81,7 +81,8 @@ func (r *rig) proves(rate float64) {
 	if r.kills < *killsFlag {
 		r.t.Errorf("%d kills, want %d", r.kills, *killsFlag)
 	}
-	for _, act := range []string{"join", "poll", "hold", "order", "release", "cancel", "leave", "pay", "webhook", "confirm", "task"} {
+	for _, act := range []string{"join", "poll", "hold", "order", "release", "cancel", "leave", "pay", "webhook", "confirm", "task",
+		"join with a code", "token/claim", "token/release", "token/consume", "token/verify"} {
 		if r.counts.get(act+" 2xx") < *killsFlag/2 {
 			r.t.Errorf("%s succeeded %d times; the run proves too little", act, r.counts.get(act+" 2xx"))
 		}
@@ -89,7 +90,7 @@ func (r *rig) proves(rate float64) {
 	if r.tasks.kept < *killsFlag/14 {
 		r.t.Errorf("%d times a slot outlived the program that booked it; the run proves too little", r.tasks.kept)
 	}
-	for _, what := range []string{"unanswered", "seats_taken", "order EXPIRED", "order REFUNDED", "order CANCELLED", "order PAID", "attention"} {
+	for _, what := range []string{"unanswered", "seats_taken", "code_used", "turn_in_use", "token CONSUMED", "token EXPIRED", "order EXPIRED", "order REFUNDED", "order CANCELLED", "order PAID", "attention"} {
 		if r.counts.get(what) == 0 {
 			r.t.Errorf("no %s in the whole run; the run proves too little", what)
 		}

@@ -100,8 +100,10 @@ func TestB78WhatWasAcknowledgedSurvivesEveryKill(t *testing.T) {
 	r.openDoor()
 	r.newEvent(roomy(3000 + 60*(*killsFlag)))
 	r.newEvent(long())
+	r.newEvent(club())
+	r.newEvent(early())
 	r.newEvent(tiny(0))
-	if len(r.events) < 3 {
+	if len(r.events) < 5 {
 		t.Fatal(r.ledger.faults)
 	}
 
@@ -144,8 +146,8 @@ func (r *rig) work(rng *rand.Rand) {
 		switch n := rng.IntN(10); {
 		case n < 4:
 			e = r.events[len(r.events)-1] // the newest tiny one
-		case n < 5:
-			e = r.events[1]
+		case n < 7:
+			e = r.events[n-3] // those where somebody only waits, or shows a code
 		}
 		r.mu.Unlock()
 		v := &visitor{r: r, rng: rng, event: e}

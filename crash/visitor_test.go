@@ -13,7 +13,9 @@ type visitor struct {
 	r          *rig
 	rng        *rand.Rand
 	event      *event
+	id         string
 	credential string
+	code       *codeFact // nil: he has none
 	place      *placeFact
 	orders     []*orderFact // guarded by the ledger
 	paid       bool         // money of his is on its way; guarded by the ledger
@@ -24,15 +26,20 @@ type visitor struct {
 // evening is a visitor from the door to the end.
 func (v *visitor) evening() {
 	a, _ := v.r.insist(func() *answer { return v.r.call("visitor", "POST", "/api/v1/visitors", nil) })
-	var d struct{ Credential string }
-	if a.decode(&d); a.status != http.StatusCreated {
+	if !v.comes(a) {
 		return
 	}
-	v.credential = d.Credential
+	if v.event.invited || v.event.presale && v.rng.IntN(3) > 0 {
+		v.code = v.r.code(v.event, v.rng)
+	}
 	if !v.join() || v.event.id == "long" {
 		return
 	}
 	if !v.waits() {
+		return
+	}
+	if v.event.shop {
+		v.buysElsewhere()
 		return
 	}
 	for range 2 + v.rng.IntN(4) {
@@ -52,6 +59,14 @@ func (v *visitor) evening() {
 		}
 	}
 	v.leave()
+}
+
+// comes takes a new visitor's name and credential from the answer.
+func (v *visitor) comes(a *answer) bool {
+	var d struct{ VisitorID, Credential string }
+	a.decode(&d)
+	v.id, v.credential = d.VisitorID, d.Credential
+	return a.status == http.StatusCreated
 }
 
 // think is the time a visitor takes when the load is high enough.
@@ -87,9 +102,7 @@ func (v *visitor) secondTab(look, act func()) {
 // join takes a place, from two tabs at times.
 func (v *visitor) join() bool {
 	one := func() *answer {
-		a, first := v.r.insist(func() *answer {
-			return v.r.call("join", "POST", v.event.path("/queue"), nil, "X-Visitor", v.credential)
-		})
+		a, first := v.r.insist(v.joinOnce)
 		if a.status == http.StatusCreated || a.status == http.StatusOK {
 			d := a.place()
 			p := v.r.ledger.observePlace(v.r.clock, v.event, v, &d, a)
@@ -112,6 +125,20 @@ func (v *visitor) join() bool {
 		wg.Wait()
 	})
 	return v.place != nil
+}
+
+// joinOnce makes one try, with the code that he has.
+func (v *visitor) joinOnce() *answer {
+	if v.code == nil {
+		return v.r.call("join", "POST", v.event.path("/queue"), nil, "X-Visitor", v.credential)
+	}
+	v.r.ledger.shows(v.code)
+	a := v.r.call("join with a code", "POST", v.event.path("/queue"), object{"code": v.code.text}, "X-Visitor", v.credential)
+	v.r.ledger.shown(v.code, a)
+	if a.code() == "code_used" {
+		v.r.counts.add("code_used", 1)
+	}
+	return a
 }
 
 // poll looks at the place; nil when there was no answer.
@@ -162,7 +189,9 @@ func (v *visitor) waits() bool {
 			v.leave()
 			return false
 		case 1, 2:
-			v.seatMap()
+			if !v.event.shop {
+				v.seatMap()
+			}
 		}
 		switch d := v.poll(); {
 		case d == nil:
@@ -172,7 +201,7 @@ func (v *visitor) waits() bool {
 		case d.Status == "NOT_ENTERED":
 			return false
 		}
-		if v.r.ending() {
+		if v.r.ending() || v.event.presale && v.class() == "" && v.rng.IntN(4) == 0 { // he will not be called
 			break
 		}
 		time.Sleep(time.Duration(5+v.rng.IntN(40)) * time.Millisecond)

@@ -43,6 +43,10 @@ type answer struct {
 
 func (a *answer) known() bool { return a.status != 0 }
 
+// decided tells whether the program answered the question: with a commit that
+// failed it answers 503 for a while, and nothing was done.
+func (a *answer) decided() bool { return a.known() && a.status < 500 }
+
 // code is that of a refusal (RFC 9457 problem).
 func (a *answer) code() string {
 	var p struct{ Code string }
@@ -63,9 +67,9 @@ func (a *answer) place() (d placeDoc) { _ = json.Unmarshal(a.body, &d); return d
 func (a *answer) order() (d orderDoc) { _ = json.Unmarshal(a.body, &d); return d }
 
 type placeDoc struct {
-	Status, QueueID, EntryToken, TokenState, OrderID string
-	Number                                           int
-	EntryTokenExpiresAt, ServerTime                  time.Time
+	Status, QueueID, EntryToken, TokenState, OrderID, Class string
+	Number                                                  int
+	EntryTokenExpiresAt, ServerTime                         time.Time
 }
 
 type orderDoc struct {

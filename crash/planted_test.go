@@ -27,7 +27,7 @@ var faults = []planted{
 	{"reply before commit", []change{
 		{"store/writer.go", "// maxBatch bounds", "var reply func()\n\n// maxBatch bounds"},
 		{"store/writer.go", "	defer close(b.done)\n", "	reply = sync.OnceFunc(func() { close(b.done) })\n	defer reply()\n"},
-		{"store/writer.go", "	if t.dirty() {\n		edge(edgeDecided)\n", "	if s.mem.next.ordinal > 3 {\n		reply()\n	}\n	if t.dirty() {\n		edge(edgeDecided)\n"}}, "ledger|answer|linearizable"},
+		{"store/writer.go", "	if t.dirty() {\n		edge(edgeDecided)\n", "	if s.mem.next.ordinal > 5 {\n		reply()\n	}\n	if t.dirty() {\n		edge(edgeDecided)\n"}}, "ledger|answer|linearizable"},
 	{"memory changed and reply sent before the commit", []change{
 		{"store/commit.go", "	return edgeError(edgeWritten)\n", "	t.applyTo(t.memory, map[string]struct{}{})\n	return nil\n"},
 		{"store/writer.go", "// maxBatch bounds", "var reply func()\n\n// maxBatch bounds"},

@@ -50,9 +50,9 @@ var faults = []planted{
 	{"holds without payment forgotten at the start", []change{
 		{"store/load.go", "; o.Keeps(i) && (h == nil", "; o.Keeps(i) && (o.Status == sale.Paid || o.Status == sale.Paying) && (h == nil"}}, "linearizable|ledger"},
 	{"message deleted before it is delivered", []change{
-		{"outbox/run.go", "	answer, err := r.deliver(tries, s.sink, m)\n", "	_ = r.cfg.Book.Settle([]Outcome{{Seq: m.Seq, Delivered: true}})\n	answer, err := r.deliver(tries, s.sink, m)\n"}}, "messages"},
+		{"outbox/run.go", "	answer, err := r.deliver(tries, s.sink, m)\n", "	_ = r.cfg.Book.Settle([]Outcome{{Seq: m.Seq, Delivered: true}})\n	answer, err := r.deliver(tries, s.sink, m)\n"}}, "messages|tasks"},
 	{"messages forgotten at the start", []change{
-		{"store/lists.go", "		offer(msgs)\n", ""}}, "messages"},
+		{"store/lists.go", "		offer(msgs)\n", ""}}, "messages|tasks"},
 	{"slots forgotten at the start", []change{
 		{"serve.go", "	h.relay.Resume(slots)\n", "	_ = slots\n"}}, "tasks"},
 	{"no lease after a kill", []change{

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -79,8 +80,9 @@ func (s *Server) letIn(h http.Header, r *http.Request) (q checkQuery, in bool, e
 	return q, true, nil
 }
 
-// check answers proxies that ask before they let a request pass (forward auth).
-// It sets no cookie, and what is malformed is nobody.
+// check answers proxies that ask before they let a request pass (forward auth),
+// whatever the method: some ask with that of the request. It reads no body, sets
+// no cookie, and what is malformed is nobody.
 func (s *Server) check(c echo.Context) error {
 	r, h := c.Request(), c.Response().Header()
 	q, in, err := s.letIn(h, r)
@@ -88,9 +90,7 @@ func (s *Server) check(c echo.Context) error {
 		c.Response().WriteHeader(http.StatusNoContent)
 		return nil
 	}
-	if r.Method == http.MethodGet {
-		dress(h, r)
-	}
+	dress(h, r)
 	if err != nil {
 		return err
 	}
@@ -113,20 +113,28 @@ type checkQuery struct {
 	nginx, token bool
 }
 
-// readCheckQuery reads the query by hand: the rules' ids and words need no
-// escapes, and this is asked for every request of a shop.
+// readCheckQuery reads the query by hand, for this is asked for every request of
+// a shop. What is not its own may be anything: a proxy may put what the visitor
+// asked for behind it, which must not change the event.
 func readCheckQuery(raw string) (q checkQuery, err error) {
+	named := false
 	for raw != "" {
 		var pair string
 		pair, raw, _ = strings.Cut(raw, "&")
-		switch name, value, _ := strings.Cut(pair, "="); {
+		name, value, _ := strings.Cut(pair, "=")
+		if name = unescaped(name); name != "event" && name != "proxy" && name != "token" {
+			continue
+		}
+		switch value = unescaped(value); {
+		case name == "event" && named && value != q.event:
+			return q, refuse("bad_request", `The parameter "event" is there twice. Name one event: /api/v1/check?event=ID.`)
 		case name == "event":
-			q.event = value
-		case pair == "proxy=nginx":
+			q.event, named = value, true
+		case name == "proxy" && value == "nginx":
 			q.nginx = true
-		case pair == "token=1":
+		case name == "token" && value == "1":
 			q.token = true
-		case name == "proxy", name == "token":
+		default:
 			return q, refuse("bad_request", `The parameter "proxy" takes "nginx" only, "token" takes "1".`)
 		}
 	}
@@ -134,6 +142,18 @@ func readCheckQuery(raw string) (q checkQuery, err error) {
 		return q, refuse("bad_request", "Name the event: /api/v1/check?event=ID.")
 	}
 	return q, nil
+}
+
+// unescaped reads a name or value of a query; what cannot be read stays as it is,
+// and names nothing then.
+func unescaped(s string) string {
+	if !strings.ContainsAny(s, "%+") {
+		return s
+	}
+	if plain, err := url.QueryUnescape(s); err == nil {
+		return plain
+	}
+	return s
 }
 
 // passOn tells the shop who comes in, and with which token if it wants to know.
@@ -166,7 +186,8 @@ type asked struct {
 }
 
 // askedFor reads what Caddy and Traefik (X-Forwarded-*) or the recipe for nginx
-// (X-Original-*) tell of the original request. All of it may be forged and
+// (X-Original-*) tell of the original request; a proxy that tells no method asks
+// with that of the request. All of it may be forged and
 // decides only where the one who sent it is sent.
 func askedFor(r *http.Request) asked {
 	first := func(names ...string) string {
@@ -177,12 +198,12 @@ func askedFor(r *http.Request) asked {
 		}
 		return ""
 	}
-	return askedBy(first("X-Original-Method", "X-Forwarded-Method"), first("X-Original-Uri", "X-Forwarded-Uri"), r.Header)
+	return askedBy(cmp.Or(first("X-Original-Method", "X-Forwarded-Method"), r.Method), first("X-Original-Uri", "X-Forwarded-Uri"), r.Header)
 }
 
-// askedBy is a request of this method, "" when nobody told it, for this target.
+// askedBy is a request of this method for this target.
 func askedBy(method, target string, h http.Header) (a asked) {
-	a.page = (method == "" || method == http.MethodGet || method == http.MethodHead) && strings.Contains(h.Get(echo.HeaderAccept), "text/html")
+	a.page = (method == http.MethodGet || method == http.MethodHead) && strings.Contains(h.Get(echo.HeaderAccept), "text/html")
 	if a.page && sale.LocalTarget(target) {
 		a.target = target
 	}

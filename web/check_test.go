@@ -1,6 +1,8 @@
 package web
 
 import (
+	"io"
+	"net/http/httptest"
 	"net/url"
 	"strings"
 	"testing"
@@ -95,7 +97,83 @@ func TestCheckOfNothingIsAProblemAndNoRedirect(t *testing.T) {
 	}
 	h.do("GET", shopCheck+"&token=yes", "").refused(400, "bad_request")
 	h.do("GET", shopCheck+"&proxy=apache", "").refused(400, "bad_request")
-	h.do("POST", shopCheck, "").refused(405, "method_not_allowed")
+	h.do("GET", "/api/v1/check?event=fair&event=none", "").refused(400, "bad_request")
+	h.do("GET", "/api/v1/check?event=&event=fair", "").refused(400, "bad_request")
+}
+
+// Some proxies ask with the method of the request they ask about, and take any 2xx
+// for a yes.
+func TestCheckAnswersEveryMethodAlike(t *testing.T) {
+	h := newHouse(t)
+	h.fair()
+	visitor, token := h.ready("fair")
+	page := []string{"Accept", "text/html"}
+	for _, method := range []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT", "PROPFIND", "PURGE", "echo_route_not_found"} {
+		looks := method == "GET" || method == "HEAD"
+		// from a payment provider's page, by a form, with a body that the proxy kept to itself
+		a := h.do(method, shopCheck+"&token=1", "", "Cookie", "foyer_visitor="+visitor, "Origin", "https://pay.example", "Sec-Fetch-Site", "cross-site",
+			"Content-Type", "multipart/form-data", "Content-Encoding", "gzip").want(204)
+		if a.Header.Get("X-Foyer-Visitor") == "" || a.Header.Get("X-Foyer-Token") != token || a.Header.Get("Allow") != "" || a.Header.Get("Cache-Control") != "no-store" {
+			t.Errorf("%s: let in with %v", method, a.Header)
+		}
+		for _, site := range []string{"same-origin", "cross-site"} {
+			if a = h.do(method, shopCheck, "", append(page[:2:2], "Sec-Fetch-Site", site)...); looks {
+				a.want(303)
+			} else {
+				a.refused(429, "not_your_turn")
+			}
+			if a.Header.Get("X-Request-Id") == "" {
+				t.Errorf("%s: the denial has no name", method)
+			}
+		}
+		a = h.do(method, shopCheck+"&proxy=nginx", "", page...).want(401)
+		if got, want := a.Header.Get("X-Foyer-Status"), map[bool]string{true: "303", false: "429"}[looks]; got != want {
+			t.Errorf("%s: nginx is told %s, want %s", method, got, want)
+		}
+		h.do(method, shopCheck, "", append(page[:2:2], "X-Forwarded-Method", "GET")...).want(303)
+		h.do(method, shopCheck, "", append(page[:2:2], "X-Forwarded-Method", "POST")...).want(429)
+		h.do(method, "/api/v1/check?event=none", "").want(404)
+		h.do(method, "/api/v1/check", "").want(400)
+	}
+}
+
+// unread is a body that fails a test when somebody reads it.
+type unread struct{ t *testing.T }
+
+func (u unread) Read([]byte) (int, error) { u.t.Error("the body is read"); return 0, io.EOF }
+
+func TestCheckReadsNoBody(t *testing.T) {
+	h := newHouse(t)
+	h.fair()
+	visitor, _ := h.ready("fair")
+	for _, v := range []string{visitor, h.visitor()} {
+		r := httptest.NewRequest("POST", shopCheck, unread{t})
+		r.Header.Set("X-Visitor", v)
+		h.server.ServeHTTP(httptest.NewRecorder(), r)
+	}
+}
+
+func TestCheckReadsItsQueryAsOthersDo(t *testing.T) {
+	h := newHouse(t)
+	h.fair()
+	h.event("gala")
+	visitor, token := h.ready("fair")
+	for query, want := range map[string]int{
+		"event=f%61ir": 204, "ev%65nt=fair": 204, "event=%66%61%69%72&token=%31&prox%79=nginx": 204, "event=fair&event=f%61ir": 204,
+		"event=fair&for=/cart%zz?x=%": 204, "%zz=1&event=fair": 204, "event=fair%00": 404, "event=%zz": 404, "event=fair+": 404,
+		"event=fair&ev%65nt=gala": 400, "event=fair&for=/cart&event=gala": 400, "event=gala&event=fair": 400, "event=fair&event=": 400, "event=fair&token=%32": 400,
+	} {
+		a := h.do("GET", "/api/v1/check?"+query, "", "X-Visitor", visitor)
+		if a.Status != want {
+			t.Errorf("%s: got %d, want %d: %s", query, a.Status, want, a.Body)
+		}
+		if strings.Contains(query, "%31") && a.Header.Get("X-Foyer-Token") != token {
+			t.Errorf("%s: the token is %q", query, a.Header.Get("X-Foyer-Token"))
+		}
+	}
+	if got := testing.AllocsPerRun(100, func() { _, _ = readCheckQuery("event=fair&token=1&proxy=nginx") }); got != 0 {
+		t.Errorf("a plain query costs %v allocations", got)
+	}
 }
 
 func TestLineThatIsOffLetsEverybodyInWhileTheEventIsOpen(t *testing.T) {

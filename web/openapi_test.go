@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/labstack/echo/v4"
 	"go.yaml.in/yaml/v3"
 )
 
@@ -33,6 +34,9 @@ func TestOpenAPIHasExactlyTheRoutes(t *testing.T) {
 	}
 	routes := map[string]bool{}
 	for _, r := range h.server.echo.Routes() {
+		if r.Method == echo.RouteNotFound && written["GET "+r.Path] { // any other method, alike, which OpenAPI has no word for
+			continue
+		}
 		if r.Method == "HEAD" || !strings.HasPrefix(r.Path, "/api/") && !written[r.Method+" "+r.Path] {
 			continue
 		}

@@ -177,6 +177,7 @@ func (s *Server) router() *echo.Echo {
 			e.Add(http.MethodHead, r.path, r.handler)
 		}
 	}
+	e.RouteNotFound(checkPath, s.check) // any other method: echo's own answer to OPTIONS is 204, which a proxy takes for a yes
 	if s.conf.Metrics {
 		e.GET("/metrics", s.showMetrics)
 	}

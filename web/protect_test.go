@@ -125,9 +125,34 @@ func TestPatternsTakeWhatTheySay(t *testing.T) {
 			t.Errorf("%q: got %v, want %v", path, got, want)
 		}
 	}
-	for pattern, good := range map[string]bool{"/*": true, "/a/*/b": true, "/a": true, "a": false, "": false, "//a": false, "/../a": false, "/[": false, `/\a`: false, "/a?b": false, "/%2e": false, "/a/**": false, "/a/..;x": false} {
+	for pattern, good := range map[string]bool{"/*": true, "/a/*/b": true, "/a": true, "a": false, "": false, "//a": false, "/../a": false, "/[": false, `/\a`: false, "/a?b": false, "/%2e": false, "/a/**": false, "/a/..;x": false, "/a;x": false, "/a%20b": false} {
 		if err := CheckPattern(pattern); (err == nil) != good {
 			t.Errorf("%q: %v", pattern, err)
+		}
+	}
+}
+
+// Whatever the shop could read as another path than it looks needs a turn.
+func TestEncodedPathsAreNeverExcluded(t *testing.T) {
+	shop := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	defer shop.Close()
+	at, _ := url.Parse(shop.URL)
+	h := newHouse(t)
+	h.fair(`"line":"always"`)
+	front := h.server.Protect(Protection{Upstream: at, Event: "fair", Exclude: Patterns{"/hooks/*", "/*.css", "/img/*.png"}})
+	for path, want := range map[string]int{
+		"/hooks/pay": 200, "/hooks/a+b@c:d,e=f!'()*$&": 200, "/a.css": 200, "/hooks/pay?x=%3b;%2f": 200,
+		"/checkout;a.css": 429, "/checkout%3ba.css": 429, "/checkout%3fa.css": 429, "/checkout%23.css": 429, "/img/cart;x.png": 429, "/hooks%2fa": 429, "/hooks/%61": 429,
+		"/hooks/a%20b": 429, "/hooks/a%2520": 429, "/hooks/\xc3\xa4": 429, "/hooks/<b>": 429, "/hooks/pay;v=1": 429, "/checkout#.css": 429,
+	} {
+		r := httptest.NewRequest("GET", "/", nil)
+		var err error
+		if r.URL, err = url.ParseRequestURI(path); err != nil { // as net/http reads a request line
+			t.Fatal(err)
+		}
+		w := httptest.NewRecorder()
+		if front.ServeHTTP(w, r); w.Code != want {
+			t.Errorf("%s: got %d, want %d", path, w.Code, want)
 		}
 	}
 }

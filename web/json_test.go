@@ -12,7 +12,7 @@ func TestBodiesAreReadStrictly(t *testing.T) {
 	h := newHouse(t)
 	h.event("gala")
 	visitor := h.visitor()
-	deep := strings.Repeat(`[`, 9000) + strings.Repeat(`]`, 9000)
+	deep := `{"code":` + strings.Repeat(`[`, 9000) + strings.Repeat(`]`, 9000) + `}`
 	for _, c := range []struct {
 		name, body string
 		status     int
@@ -26,9 +26,12 @@ func TestBodiesAreReadStrictly(t *testing.T) {
 		{"no JSON", `best`, 400, "bad_json", ""},
 		{"trailing data", `{}{}`, 400, "bad_json", ""},
 		{"trailing brace", `{}}`, 400, "bad_json", ""},
-		{"a list", `[]`, 422, "bad_field", ""},
-		{"null", `null`, 422, "bad_field", ""},
-		{"a number", `1`, 422, "bad_field", ""},
+		{"a list", `[]`, 422, "bad_field", "must be a JSON object"},
+		{"null", ` null`, 422, "bad_field", "must be a JSON object"},
+		{"a number", `1`, 422, "bad_field", "must be a JSON object"},
+		{"a text", `"x"`, 422, "bad_field", "must be a JSON object"},
+		{"a list with a control character", `["\u0007"]`, 422, "bad_field", "must be a JSON object"},
+		{"true", `true`, 422, "bad_field", "must be a JSON object"},
 		{"not UTF-8", "{\"\xff\":1}", 400, "bad_json", "UTF-8"},
 		{"deep", deep, 400, "bad_json", ""},
 		{"comment", `{}//`, 400, "bad_json", ""},

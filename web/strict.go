@@ -335,6 +335,9 @@ func decode(body []byte, v any) error {
 		return refuse("bad_text", `A text contains half of a surrogate pair (\ud800 to \udfff), which is no character.`)
 	}
 	w := strict{text: body}
+	if w.next() != '{' {
+		return refuse("bad_field", `The body must be a JSON object, such as {"name": "value"}.`)
+	}
 	if err := w.value("", reflect.TypeOf(v).Elem(), 0); err != nil {
 		return err
 	}

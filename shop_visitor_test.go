@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"encoding/json"
 	"net/http"
+	"strings"
 )
 
 // said reads a member of a JSON answer; the answer must be Foyer's own.
@@ -18,6 +19,14 @@ func (g *guest) said(member string) string {
 		g.s.t.Fatalf("at %s: there is no %s in %.500s", g.at, member, g.body)
 	}
 	return text
+}
+
+// shopHeader is a header that the shop was sent, as it tells.
+func (g *guest) shopHeader(name string) string {
+	_, after, _ := strings.Cut(g.body, `"`+name+`": [`)
+	_, after, _ = strings.Cut(after, `"`)
+	value, _, _ := strings.Cut(after, `"`)
+	return value
 }
 
 // call sends JSON, as a program does that waits in line.

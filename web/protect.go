@@ -112,7 +112,8 @@ func (p *protector) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	_ = conn.SetWriteDeadline(time.Time{}) // a shop may take its time
-	if plain && !strings.ContainsAny(at, "%;") && p.Exclude.match(at) { // of /checkout;a.css a server of Java makes /checkout
+	// a server of Java makes /checkout of /checkout;a.css
+	if plain && !strings.ContainsAny(at, "%;") && p.Exclude.match(at) {
 		p.letPass(admission{by: outExcluded}, w, r)
 		return
 	}

@@ -293,7 +293,7 @@ func TestFreeSlotIsGivenAtOnce(t *testing.T) {
 	h := newHouse(t, "--rate-limit", "0", "--tick", "1m")
 	e := eventOf(t, h, 4, object{"maxActive": 1, "pickupSeconds": 2, "turnSeconds": 4})
 	left, _, late, stays, last := e.joined(t), e.joined(t), e.joined(t), e.joined(t), e.joined(t) // the second never comes
-	left.ready(t, patience) // nobody was before him
+	left.ready(t, patience)                                                                       // nobody was before him
 	left.leave(t)
 	until(t, "the third called in place of the second, who is not there", patience, func() bool { return late.place(t).text("status") == "READY" })
 	until(t, "the fourth called when the turn of the third is over", patience, func() bool { return stays.place(t).text("status") == "READY" })

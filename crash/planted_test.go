@@ -85,7 +85,7 @@ var faults = []planted{
 	{"consume forgotten at the start", []change{
 		{"store/load.go", "		p = drawn[ordinal].place(p)\n", "		p = drawn[ordinal].place(p)\n		if p.Turn.State == sale.TurnConsumed && p.Turn.Shop != nil {\n			p.Turn.State, p.Turn.EndedAt = sale.TurnClaimed, time.Time{}\n		}\n"}}, "tokens|linearizable"},
 	{"a turn used up twice", []change{
-		{"sale/shop.go", "		case !t.claimedFor(r.Customer):\n", "		case t.State != TurnConsumed && !t.claimedFor(r.Customer):\n"}}, "tokens|linearizable"},
+		{"sale/shop.go", "		if err := t.claimedBy(&r); err != nil {\n			return err\n		}\n		t.State, t.EndedAt = TurnConsumed", "		if err := t.claimedBy(&r); err != nil && t.State != TurnConsumed {\n			return err\n		}\n		t.State, t.EndedAt = TurnConsumed"}}, "tokens|linearizable"},
 	{"a claim does not keep others off", []change{
 		{"sale/shop.go", "		if t.State != TurnReady {\n			return t.inUse()\n", "		if t.State != TurnReady && !t.byShop() {\n			return t.inUse()\n"}}, "tokens|linearizable"},
 }

@@ -16,6 +16,12 @@ func PollInterval(rank int) time.Duration {
 	}
 }
 
+// PollWithin is PollInterval for a visitor who must ask within a time once he is called: a quarter of it
+// at most, so that a lost or slow question does not cost him his turn.
+func PollWithin(rank int, pickup time.Duration) time.Duration {
+	return min(PollInterval(rank), pickup/4)
+}
+
 // Jitter spreads d by up to a fifth either way, so that those who came together do not ask together.
 // r is the caller's random number in [0, 1): 0 gives 0.8 d, 0.5 gives d.
 func Jitter(d time.Duration, r float64) time.Duration {

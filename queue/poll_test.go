@@ -21,6 +21,20 @@ func TestThoseFarBehindAskLessOften(t *testing.T) {
 	}
 }
 
+func TestWhoMustComeSoonAsksOften(t *testing.T) {
+	for _, c := range []struct {
+		rank         int
+		pickup, want time.Duration
+	}{
+		{0, 60 * time.Second, time.Second}, {20_000, 60 * time.Second, 15 * time.Second}, {20_000, 20 * time.Second, 5 * time.Second},
+		{500, 4 * time.Second, time.Second}, {0, 4 * time.Second, time.Second}, {0, 2 * time.Second, 500 * time.Millisecond},
+	} {
+		if got := PollWithin(c.rank, c.pickup); got != c.want {
+			t.Errorf("rank %d, %v to come: got %v, want %v", c.rank, c.pickup, got, c.want)
+		}
+	}
+}
+
 func TestJitterIsAFifthEitherWay(t *testing.T) {
 	for _, c := range []struct {
 		r    float64

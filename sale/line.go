@@ -204,7 +204,8 @@ func (o *Office) show(r Reader, e *Event, p Place) PlaceView {
 	v.Rank = rank(r, e, p)
 	pace, _ := o.pace(e)
 	v.Wait, v.WaitLow, v.WaitHigh = r.Flow(e.ID).Wait(v.Rank, float64(pace))
-	v.Poll = queue.PollInterval(v.Rank)
+	pickup := seconds(e.Rules.PickupSeconds)
+	v.Poll = queue.PollWithin(v.Rank, pickup)
 	if v.Slower = o.slower(r, e); v.Slower == "" && p.Class == Public && line.Members > 0 {
 		v.Slower = SlowerMembers
 	}
@@ -219,7 +220,7 @@ func (o *Office) show(r Reader, e *Event, p Place) PlaceView {
 		left := max(0, v.OpensAt.Sub(now))
 		until := int(left/time.Second) + 1
 		v.Wait, v.WaitLow, v.WaitHigh = v.Wait+until, v.WaitLow+until, v.WaitHigh+until
-		v.Poll = min(max(v.Poll, 3*time.Second), left+time.Second)
+		v.Poll = min(max(queue.PollWithin(v.Rank, pickup), 3*time.Second), left+min(time.Second, pickup/4))
 	}
 	if v.Slower == SlowerSeats {
 		v.Wait, v.WaitLow, v.WaitHigh = 0, 0, 0
@@ -255,7 +256,6 @@ func (v *PlaceView) drawn(f *queue.Flow, turns queue.Cycle, c Class, line Line, 
 	v.Wait, _, _ = f.Wait(v.Rank, pace)
 	_, v.WaitLow, _ = f.Wait(at(0), pace)
 	_, _, v.WaitHigh = f.Wait(at(max(0, own-1)), pace)
-	v.Poll = queue.PollInterval(v.Rank)
 }
 
 // Leave gives back the place, its turn and the seats held with it. Leaving

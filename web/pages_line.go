@@ -111,7 +111,9 @@ func (s *Server) linePage(c echo.Context) error {
 	}
 	switch p.Status {
 	case sale.Lobby, sale.Waiting:
-		v.Reload = max(2, int(math.Ceil(p.Poll.Seconds())))
+		if v.Reload = int(math.Ceil(p.Poll.Seconds())); p.Poll >= time.Second { // else there is little time to come
+			v.Reload = max(2, v.Reload)
+		}
 		v.Title = e.Name + " – waiting"
 		if p.Status == sale.Waiting && phase != sale.PhaseClosed {
 			v.Title = strconv.Itoa(p.Rank) + " ahead – " + e.Name

@@ -25,6 +25,23 @@ func (a *answer) fields() string {
 	return strings.Join(slices.Sorted(maps.Keys(a.decoded)), " ")
 }
 
+func TestWhoMustComeSoonIsToldToAskOften(t *testing.T) {
+	h := newHouse(t)
+	h.event("gala", `"line":"always"`, `"rules":{"maxActive":1,"pickupSeconds":2}`)
+	v := h.visitor()
+	h.do("POST", "/api/v1/events/gala/queue", "", "X-Visitor", v).want(201)
+	for range 50 {
+		a := h.do("GET", "/api/v1/events/gala/queue", "", "X-Visitor", v).want(200)
+		if ms := a.field("pollAfterMillis").(float64); ms < 400 || ms > 600 || a.field("pollingIntervalSeconds") != 1.0 || a.Header.Get("Retry-After") != "1" {
+			t.Fatalf("Retry-After %s, %s", a.Header.Get("Retry-After"), a.Body)
+		}
+	}
+	b := h.browser()
+	if a := b.follow(b.post("/events/gala/line")); !strings.Contains(string(a.Body), `http-equiv="refresh" content="1"`) {
+		t.Errorf("the page without scripts: %s", a.Body)
+	}
+}
+
 func TestAPlaceIsShownAsTheContractSays(t *testing.T) {
 	h := newHouse(t)
 	h.event("gala", `"line":"always"`, `"rules":{"maxActive":1}`)

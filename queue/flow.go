@@ -11,6 +11,7 @@ const (
 	memoryOf   = 30.0  // so many events do not fall into the shorter one
 	rangeWidth = 1.28  // standard deviations either way: at least four of five waits fall inside in a steady sale
 	turnover   = 15.0  // a house may fill so many times faster than it turns over: 500 slots at 50 a second, turns of 150 s
+	nearly     = 0.95  // of the pace: a rate that reaches it is less than the pace only by chance
 	longest    = 24 * 60 * 60
 )
 
@@ -71,7 +72,10 @@ func (f *Flow) Wait(rank int, pace float64) (seconds, low, high int) {
 
 // Rates are the turns per second that Wait reckons with: what is likely, and the
 // slowest and the fastest that would be no surprise. 0 < slow <= rate <= fast <= pace
-// unless the pace is zero or less; then all three are 0.
+// unless the pace is zero or less; then all three are 0. A rate below the pace says
+// that the line is slower than it might be. One that is so only by chance counts as
+// the pace, and slow then goes by how long was watched: neither is less than it ever
+// was while the pace stays.
 func (f *Flow) Rates(pace float64) (slow, rate, fast float64) {
 	if !(pace > 0) {
 		return 0, 0, 0
@@ -85,10 +89,21 @@ func (f *Flow) Rates(pace float64) (slow, rate, fast float64) {
 		rate = math.Sqrt(rate * f.ended.rate())
 		fast = math.Max(fast, f.ended.fast())
 	}
+	slowest := f.slowAt(pace)
+	if slow = math.Min(slow, slowest); rate >= nearly*pace {
+		slow, rate, fast = slowest, pace, pace
+	}
 	if f.ended.weight < memory/2 {
 		slow, fast = math.Min(slow, pace/turnover), pace
 	}
 	return math.Min(slow, pace), math.Min(rate, pace), math.Min(fast, pace)
+}
+
+// slowAt is the slowest rate that would be no surprise in a line that moves at the
+// pace, after having been watched for so long.
+func (f *Flow) slowAt(pace float64) float64 {
+	seen := math.Min(memory, math.Min(f.given.weight, f.ended.weight))
+	return pace / (1 + rangeWidth/math.Sqrt(pace*seen+1))
 }
 
 // meter averages events per second over intervals that are evidence.

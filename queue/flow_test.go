@@ -175,6 +175,39 @@ func TestAnEstimateIsNeverAbsurdAndNeverFallsWithTheRank(t *testing.T) {
 	}
 }
 
+// While the pace stays, a wait can grow only in a line that is slower than its pace.
+func TestALineAtItsPaceIsNeverSlowerThanItWas(t *testing.T) {
+	random := rand.New(rand.NewPCG(8, 9))
+	for range 400 {
+		var f Flow
+		now, pace := opening, math.Ceil(math.Exp(random.Float64()*8))
+		least, most := math.MaxInt, math.MaxInt // of what was told
+		given, ended := pace, pace
+		for range 1500 {
+			switch random.IntN(60) {
+			case 0:
+				given, ended = pace*random.Float64()*1.2, pace*random.Float64()*3
+			case 1:
+				given, ended = pace*.1, pace*.1
+			case 2:
+				given, ended = pace*.97, pace*.97
+			}
+			now = now.Add(time.Second)
+			f.Observe(now, int(given+random.Float64()), random.IntN(20)*10)
+			f.Done(now, int(ended+random.Float64()))
+			seconds, _, high := f.Wait(99, pace)
+			slow, rate, fast := f.Rates(pace)
+			if slow > rate || rate > fast || fast > pace {
+				t.Fatalf("at the pace of %g the rates are %g, %g and %g", pace, slow, rate, fast)
+			}
+			if rate == pace && (seconds > least || high > most) {
+				t.Fatalf("at the pace of %g: %d s, at most %d, after %d and %d", pace, seconds, high, least, most)
+			}
+			least, most = min(least, seconds), min(most, high)
+		}
+	}
+}
+
 func TestNoEndIsNoEvidenceUntilTheFirstTurnCouldEnd(t *testing.T) {
 	var f Flow
 	now := run(&f, opening, 60, 4, 0, 100_000)

@@ -54,9 +54,6 @@ const (
 	SlowerMembers = "members"      // members wait too and have a share of the turns
 )
 
-// slowerShare of the pace is less than it only by chance.
-const slowerShare = 0.95
-
 // slower tells why the wait may have become longer; "" when nothing stands against
 // the pace.
 func (o *Office) slower(r Reader, e *Event) string {
@@ -73,10 +70,24 @@ func (o *Office) slower(r Reader, e *Event) string {
 		return SlowerTrouble
 	case e.Slowed != nil:
 		return SlowerLowered
-	case phase == PhaseOpen && rate < slowerShare*pace:
+	case phase == PhaseOpen && rate < pace:
 		return SlowerTurns
 	}
 	return ""
+}
+
+// Callable is how many of those who wait may be called at now (by the calendar)
+// once there is room: in the presale members, before it, in a pause and where
+// there is nothing to sell nobody.
+func (e *Event) Callable(now time.Time, l Line) int {
+	waiting, class := l.Waiting, Public
+	if e.Presale(now) {
+		waiting, class = l.Members, Member
+	}
+	if e.phaseFor(class, now, l.Sold) != PhaseOpen || e.allSold(l.Sold) {
+		return 0
+	}
+	return waiting
 }
 
 // frontier is the number at which the line stands. It begins with the draw where

@@ -272,7 +272,7 @@ func (s *Store) apply(t *tx) {
 	s.mu.Lock()
 	t.applyTo(s.mem, touched)
 	for _, em := range s.mem.events {
-		em.tellFlow(t.at)
+		em.tellFlow(t.at, t.Calendar())
 	}
 	s.mu.Unlock()
 	edge(edgeApplied)

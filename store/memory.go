@@ -217,12 +217,13 @@ func (em *eventMemory) frontier(class sale.Class) uint64 {
 	return em.tally.next
 }
 
-// tellFlow tells the estimate what left the line in the last second or so.
-func (em *eventMemory) tellFlow(now time.Time) {
+// tellFlow tells the estimate what left the line in the last second or so. Those who
+// may not be called at this time by the calendar are no evidence that it is slow.
+func (em *eventMemory) tellFlow(now, calendar time.Time) {
 	if now.Sub(em.toldAt) < time.Second {
 		return
 	}
-	em.flow.Observe(now, em.given, em.line.Len())
+	em.flow.Observe(now, em.given, em.event.Callable(calendar, em.tally.line(em)))
 	em.flow.Done(now, em.done)
 	em.given, em.done, em.toldAt = 0, 0, now
 }

@@ -204,11 +204,9 @@ func (o *Office) show(r Reader, e *Event, p Place) PlaceView {
 	v.Rank = rank(r, e, p)
 	pace, _ := o.pace(e)
 	v.Wait, v.WaitLow, v.WaitHigh = r.Flow(e.ID).Wait(v.Rank, float64(pace))
+	v.Slower = o.slowerFor(r, e, p)
 	pickup := seconds(e.Rules.PickupSeconds)
 	v.Poll = queue.PollWithin(v.Rank, pickup)
-	if v.Slower = o.slower(r, e); v.Slower == "" && p.Class == Public && line.Members > 0 {
-		v.Slower = SlowerMembers
-	}
 	if now = r.Calendar(); e.phaseFor(p.Class, now, line.Sold) == PhaseLobby || e.toDraw() && (e.Draw.Upto == 0 || p.Number < e.Draw.Upto) {
 		v.Status, v.Now = Lobby, now // what he waits for goes by the calendar
 		if v.OpensAt = e.OpensAt; p.Class == Member && e.PresaleAt != nil {
@@ -222,7 +220,7 @@ func (o *Office) show(r Reader, e *Event, p Place) PlaceView {
 		v.Wait, v.WaitLow, v.WaitHigh = v.Wait+until, v.WaitLow+until, v.WaitHigh+until
 		v.Poll = min(max(queue.PollWithin(v.Rank, pickup), 3*time.Second), left+min(time.Second, pickup/4))
 	}
-	if v.Slower == SlowerSeats {
+	if NoWait(v.Slower) {
 		v.Wait, v.WaitLow, v.WaitHigh = 0, 0, 0
 	}
 	if taken, ok := taken(r, e); ok {

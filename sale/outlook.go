@@ -13,67 +13,128 @@ type Slowed struct {
 	What string    `json:"what"` // "admitPerSecond" or "maxActive"
 	From int       `json:"from"`
 	To   int       `json:"to"`
+	Also *Slowed   `json:"also,omitempty"` // the other of the two, lowered before and not back either
 }
 
-// slowedBy tells what a change of the rules means for those who wait: before is
-// what was known of an earlier one. It is over when what was lowered is back.
+// slowedBy tells what a change of the rules means for those who wait, the newest
+// lowering first: before is what was known of earlier ones.
 func slowedBy(old, now Rules, at time.Time, before *Slowed) *Slowed {
-	switch {
-	case now.AdmitPerSecond < old.AdmitPerSecond:
-		return lowered("admitPerSecond", old.AdmitPerSecond, now.AdmitPerSecond, at, before)
-	case now.MaxActive < old.MaxActive:
-		return lowered("maxActive", old.MaxActive, now.MaxActive, at, before)
-	case before == nil:
-		return nil
+	first := lowered("admitPerSecond", old.AdmitPerSecond, now.AdmitPerSecond, at, before)
+	other := lowered("maxActive", old.MaxActive, now.MaxActive, at, before)
+	if first == nil || other != nil && other.At.After(first.At) {
+		first, other = other, first
 	}
-	n := *before
-	if n.To = now.AdmitPerSecond; n.What == "maxActive" {
-		n.To = now.MaxActive
+	if first != nil {
+		first.Also = other
+	}
+	return first
+}
+
+// lowered tells how far a setting stands below the height from which one or
+// several steps led down, and nil once it is back.
+func lowered(what string, from, to int, at time.Time, before *Slowed) *Slowed {
+	n := &Slowed{At: at, What: what, From: from, To: to}
+	for ; before != nil; before = before.Also {
+		if before.What != what {
+			continue
+		}
+		if n.From = max(from, before.From); to >= from {
+			n.At = before.At
+		}
 	}
 	if n.To >= n.From {
 		return nil
 	}
-	return &n
-}
-
-// lowered keeps the height from which several steps led down.
-func lowered(what string, from, to int, at time.Time, before *Slowed) *Slowed {
-	if before != nil && before.What == what {
-		from = max(from, before.From)
-	}
-	return &Slowed{At: at, What: what, From: from, To: to}
+	return n
 }
 
 // Why an estimate may have risen, or is none.
 const (
-	SlowerSeats   = "no_seats"     // no seat is left, so nobody is called and the wait is not known
-	SlowerPaused  = "paused"       // staff paused the line
-	SlowerLowered = "pace_lowered" // staff lowered the pace or the places in the house; see [Slowed]
-	SlowerTrouble = "trouble"      // holds, payments or the shop fail or are slow, and the pace is lowered for it
-	SlowerTurns   = "slower"       // turns end more slowly than the pace allows
-	SlowerMembers = "members"      // members wait too and have a share of the turns
+	SlowerClosed   = "closed"       // the sale is closed, so nobody is called and the wait is not known
+	SlowerSeats    = "no_seats"     // no seat is left, so nobody is called and the wait is not known
+	SlowerPaused   = "paused"       // staff paused the line
+	SlowerTrouble  = "trouble"      // holds, payments or the shop fail or are slow, and the pace is lowered for it
+	SlowerLowered  = "pace_lowered" // staff lowered the pace or the places in the house; see [Slowed]
+	SlowerReturned = "returned"     // people who were called before came back to the front
+	SlowerTurns    = "slower"       // turns end more slowly than the pace allows
+	SlowerMembers  = "members"      // members wait too and have a share of the turns
+	SlowerPublic   = "public"       // to members: others wait too and have a share of the turns
+	SlowerDraw     = "draw"         // the draw decides, or has just decided, who comes before
 )
 
-// slower tells why the wait may have become longer; "" when nothing stands against
-// the pace.
+// drawTold is how long after a draw it is the reason of what it changed: longer
+// than anybody waits before he asks again.
+const drawTold = time.Minute
+
+// NoWait tells whether the reason is one for which nobody is called, so that no
+// wait can be told.
+func NoWait(slower string) bool { return slower == SlowerClosed || slower == SlowerSeats }
+
+// slower tells why the wait of everybody may have become longer; "" when nothing
+// stands against the pace.
 func (o *Office) slower(r Reader, e *Event) string {
-	phase := e.Phase(r.Calendar(), r.Line(e.ID).Sold)
+	now, line := r.Calendar(), r.Line(e.ID)
+	phase := e.Phase(now, line.Sold)
 	set, trouble := o.pace(e)
 	pace := float64(set)
 	_, rate, _ := r.Flow(e.ID).Rates(pace)
 	switch {
-	case phase == PhaseSoldOut || phase != PhaseClosed && e.allSold(r.Line(e.ID).Sold):
+	case phase == PhaseClosed:
+		return SlowerClosed
+	case phase == PhaseSoldOut || e.allSold(line.Sold):
 		return SlowerSeats
-	case phase == PhasePaused:
+	case phase == PhasePaused || e.Paused && e.Presale(now):
 		return SlowerPaused
 	case trouble != "":
 		return SlowerTrouble
 	case e.Slowed != nil:
 		return SlowerLowered
-	case phase == PhaseOpen && rate < pace:
+	case returned(r, e, line):
+		return SlowerReturned
+	case rate < pace:
 		return SlowerTurns
 	}
 	return ""
+}
+
+// slowerFor is slower for one waiting place.
+func (o *Office) slowerFor(r Reader, e *Event, p Place) string {
+	all := o.slower(r, e)
+	line := r.Line(e.ID)
+	share := shareNow(r, e)
+	switch {
+	case all != "":
+		return all
+	case p.Class == Public && line.Members > 0 && share > 0:
+		return SlowerMembers
+	case p.Class == Member && line.Members < line.Waiting && share < queue.Tens:
+		return SlowerPublic
+	case e.Draw != nil && (e.Draw.Upto == 0 || p.Number < e.Draw.Upto) && (e.toDraw() || r.Calendar().Sub(e.Draw.HeldAt) < drawTold):
+		return SlowerDraw
+	}
+	return ""
+}
+
+// shareNow is how many of ten turns go to members, as places are ranked: before
+// the opening of an event with a presale all.
+func shareNow(r Reader, e *Event) int {
+	if e.PresaleAt != nil && !e.opened(r.Calendar()) {
+		return queue.Tens
+	}
+	return e.Rules.MemberShare
+}
+
+// returned tells whether people wait who were called before: none but they have
+// numbers behind the frontier.
+func returned(r Reader, e *Event, line Line) bool {
+	if line.Members > 0 && line.Members < line.Waiting {
+		return line.Back != [2]int{}
+	}
+	class := Public
+	if line.Members > 0 {
+		class = Member
+	}
+	return r.Rank(e.ID, class, r.Frontier(e.ID, class), e.turns(line)) > 0
 }
 
 // Callable is how many of those who wait may be called at now (by the calendar)

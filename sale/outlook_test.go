@@ -40,8 +40,17 @@ func TestLoweredPaceIsToldUntilItIsBack(t *testing.T) {
 			{50, 60, "maxActive", 100, 60},
 			{60, 60, "maxActive", 100, 60}, // another number is no remedy
 			{60, 100, "", 0, 0},
+			{6, 100, "admitPerSecond", 60, 6},
+			{6, 80, "maxActive", 100, 80}, // the newest
+			{6, 100, "admitPerSecond", 60, 6},
+			{6, 70, "maxActive", 100, 70},
+			{60, 70, "maxActive", 100, 70},
+			{30, 50, "admitPerSecond", 60, 30}, // both at once
+			{60, 50, "maxActive", 100, 50},
+			{60, 100, "", 0, 0},
 		}
 		for _, c := range steps {
+			h.at(time.Since(h.began) + sec)
 			h.changes(c.perSecond, c.active)
 			s := h.status()
 			switch {

@@ -42,14 +42,18 @@ const range = r => {
 	const q = status.rates, n = r + 1, c = 1.28 / Math.sqrt(n)
 	return blind || !q || !q.low ? place.estimatedWaitRange : { low: Math.max(n / q.high / (1 + c), n / status.pace), high: n / q.low * (1 + c) }
 }
+const word = () => (blind || status.classes ? place : status).estimateReason
 const reason = l => ({
 	paused: 'The line was paused.',
 	members: 'Members wait too and have a share of the turns.',
+	public: 'Others wait too and have a share of the turns.',
+	returned: 'People who were called before came back to the front.',
+	draw: 'The draw decides who comes before you.',
 	slower: 'People take longer than expected.',
 	trouble: 'Fewer people are let in for a while, because something behind the line is slow.',
 	pace_lowered: l && (l.what == 'maxActive' ? 'Fewer people are let in at a time: ' + num(l.to) + ' instead of ' + num(l.from) + '.' :
 		'The pace was lowered from ' + num(l.from) + ' to ' + num(l.to) + ' people a second.')
-})[blind || status.classes ? place.estimateReason : status.estimateReason]
+})[word()]
 // A wait that was shown gets longer only with the reason beside it.
 const turnIn = r => {
 	const now = range(r)
@@ -213,7 +217,7 @@ const draw = () => {
 	show('out', place && $('sure').hidden)
 	if (!place) show('sure')
 	$('join').lastElementChild.hidden = ph == 'SOLD_OUT' || shut
-	text('open', { LOBBY: (status.presale ? 'Members are let in now. For everybody else the line' : 'Join the line. It') + ' starts moving in', PAUSED: 'The line is paused for a moment. You can join it.', CLOSED: 'The sale is closed.' }[ph] || none() || 'The sale is open.')
+	text('open', { LOBBY: (status.presale ? (status.estimateReason == 'paused' ? 'The members’ line is paused for a moment.' : 'Members are let in now.') + ' For everybody else the line' : 'Join the line. It') + ' starts moving in', PAUSED: 'The line is paused for a moment. You can join it.', CLOSED: 'The sale is closed.' }[ph] || none() || 'The sale is open.')
 	text('soon', lobby ? until(lobby) : '')
 	if ($('own')) text('own', own(lobby))
 	if (w) {
@@ -222,7 +226,7 @@ const draw = () => {
 		text('rank', shut ? '' : early ? until(place.opensAt) : r ? (exact() ? '' : '≈ ') + num(r) : '')
 		text('ahead', ahead(r))
 		show('bar', !early && !shut); $('bar').max = first; $('bar').value = first - r
-		text('eta', ph == 'PAUSED' ? 'The line is paused; your place is kept.' : none() || early || shut ? '' : turnIn(r))
+		text('eta', ph == 'PAUSED' || word() == 'paused' && !early ? 'The line is paused; your place is kept.' : none() || early || shut ? '' : turnIn(r))
 		text('odds', shut || none() ? '' : chance(r))
 		text('gone', ph == 'CLOSED' || ph == 'PAUSED' ? '' : none())
 		show('exact', !early && !shut && !exact())

@@ -71,6 +71,7 @@ type lineData struct {
 	waitData
 	Place   sale.PlaceView
 	Phase   sale.Phase
+	Paused  bool   // nobody is called for a while
 	Wait    string // in words
 	Left    string // of the turn, "4:59"
 	Over    bool   // no seats are expected
@@ -118,7 +119,7 @@ func (s *Server) linePage(c echo.Context) error {
 		if p.Status == sale.Waiting && phase != sale.PhaseClosed {
 			v.Title = strconv.Itoa(p.Rank) + " ahead – " + e.Name
 		}
-		v.Wait = waitWords(p.WaitLow, p.WaitHigh)
+		v.Wait, v.Paused = waitWords(p.WaitLow, p.WaitHigh), phase == sale.PhasePaused || p.Slower == sale.SlowerPaused
 		v.Why, v.Odds = slowerWords(p.Slower, e.Slowed), chanceWords(p.Chance)
 		if p.OpensAt != nil && p.OpensAt.After(p.Now) { // for a member the presale
 			v.Opens = zoned(p.OpensAt, e.TimeZone)
@@ -135,17 +136,21 @@ func (s *Server) linePage(c echo.Context) error {
 	return s.render(c, http.StatusOK, "line", v)
 }
 
+// whySlower is what [slowerWords] say of the reasons that need no numbers.
+var whySlower = map[string]string{
+	sale.SlowerTurns:    "People take longer than expected.",
+	sale.SlowerMembers:  "Members wait too and have a share of the turns.",
+	sale.SlowerPublic:   "Others wait too and have a share of the turns.",
+	sale.SlowerReturned: "People who were called before came back to the front.",
+	sale.SlowerDraw:     "The draw decides who comes before you.",
+	sale.SlowerTrouble:  "Fewer people are let in for a while, because something behind the line is slow.",
+}
+
 // slowerWords say why a wait may have become longer.
 func slowerWords(why string, l *sale.Slowed) string {
 	switch {
-	case why == sale.SlowerTurns:
-		return "People take longer than expected."
-	case why == sale.SlowerMembers:
-		return "Members wait too and have a share of the turns."
-	case why == sale.SlowerTrouble:
-		return "Fewer people are let in for a while, because something behind the line is slow."
 	case why != sale.SlowerLowered || l == nil:
-		return ""
+		return whySlower[why]
 	case l.What == "maxActive":
 		return fmt.Sprintf("Fewer people are let in at a time: %d instead of %d.", l.To, l.From)
 	}

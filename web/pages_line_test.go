@@ -151,6 +151,37 @@ func TestLineTellsThePublicThatMembersHaveAShare(t *testing.T) {
 	b.get("/events/gala/line").says("Your turn in", "Members wait too and have a share of the turns.")
 }
 
+func TestLineTellsMembersThatThePublicHasAShare(t *testing.T) {
+	h := newHouse(t)
+	h.event("gala", `"line":"always"`)
+	code := h.codes("gala", `{"count":1,"class":"member"}`)[0]
+	b := h.browser()
+	b.follow(b.post("/events/gala/line", "code", code)).silent("Others wait too")
+	h.do("POST", "/api/v1/events/gala/queue", "", "X-Visitor", h.visitor()).want(201)
+	b.get("/events/gala/line").says("Your turn in", "Others wait too and have a share of the turns.")
+}
+
+func TestLineSaysThatAPresaleIsPaused(t *testing.T) {
+	h := newHouse(t)
+	in := func(d time.Duration) string { return h.clock.now().Add(d).UTC().Format(time.RFC3339) }
+	h.event("gala", `"line":"always"`, `"presaleAt":"`+in(-time.Minute)+`"`, `"opensAt":"`+in(time.Hour)+`"`)
+	code := h.codes("gala", `{"count":1,"class":"member"}`)[0]
+	b := h.browser()
+	b.follow(b.post("/events/gala/line", "code", code)).says("Your turn in")
+	h.staff("POST", "/api/v1/admin/events/gala/pause", "").want(200)
+	b.get("/events/gala/line").says("The line is paused; your place is kept.").silent("Your turn in")
+}
+
+func TestLineSaysWhoCameBackToTheFront(t *testing.T) {
+	for reason, want := range map[string]string{
+		sale.SlowerReturned: "People who were called before came back to the front.", sale.SlowerDraw: "The draw decides who comes before you.", "": "",
+	} {
+		if got := slowerWords(reason, nil); got != want {
+			t.Errorf("%q: got %q, want %q", reason, got, want)
+		}
+	}
+}
+
 func TestLineOfADrawNamesNoNumberBeforeIt(t *testing.T) {
 	h := newHouse(t)
 	h.event("lots", `"order":"draw"`, `"opensAt":"`+h.clock.now().Add(time.Hour).UTC().Format(time.RFC3339)+`"`)

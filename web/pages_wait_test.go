@@ -234,6 +234,20 @@ func TestBrowserStaysWithAWaitUntilThereIsAReason(t *testing.T) {
 	run(ctx, t, reads("eta", "^Your turn in about 1–6 minutes$"))
 }
 
+// Members in a presale that is paused read that it is, although the phase is LOBBY; others read it before they join.
+func TestBrowserSaysThatAPresaleIsPaused(t *testing.T) {
+	ctx := chrome(t)
+	g := newLane(t)
+	in := func(d time.Duration) string { return g.clock.now().Add(d).UTC().Format(time.RFC3339) }
+	g.event("gala", `"line":"always"`, `"presaleAt":"`+in(-time.Minute)+`"`, `"opensAt":"`+in(time.Hour)+`"`, `"rules":{"pickupSeconds":4}`)
+	code := g.codes("gala", `{"count":1,"class":"member"}`)[0]
+	g.staff("POST", "/api/v1/admin/events/gala/pause", "").want(200)
+	run(ctx, t, chromedp.Navigate(g.url+"/events/gala#code="+code), reads("open", "^The members’ line is paused for a moment. For everybody else the line starts moving in$"),
+		chromedp.Click("#join button"), reads("eta", "^The line is paused; your place is kept.$"))
+	g.staff("POST", "/api/v1/admin/events/gala/resume", "").want(200)
+	run(ctx, t, reads("eta", "^Your turn in less than a minute$"))
+}
+
 // says puts a status document in the place of Foyer's, with this low rate and reason.
 func (g *lane) says(low, reason string) {
 	why := ""

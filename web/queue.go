@@ -168,7 +168,7 @@ func appendPlace(b []byte, v *sale.PlaceView, poll time.Duration) []byte {
 		b = append(b, `,"class":"member"`...)
 	}
 	b = strconv.AppendInt(append(b, `,"currentTotalWaitingCount":`...), int64(v.Waiting), 10)
-	if v.Slower == sale.SlowerSeats {
+	if sale.NoWait(v.Slower) {
 		b = append(b, `,"estimatedWaitSeconds":null,"estimatedWaitRange":null`...)
 	} else {
 		b = strconv.AppendInt(append(b, `,"estimatedWaitSeconds":`...), int64(v.Wait), 10)

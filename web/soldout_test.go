@@ -67,6 +67,22 @@ func TestNoWaitIsPromisedWhileNoSeatIsLeft(t *testing.T) {
 	}
 }
 
+func TestNoWaitIsPromisedOnceTheSaleIsClosed(t *testing.T) {
+	h := newHouse(t)
+	h.event("gala", `"rules":{"maxActive":1}`)
+	h.ready("gala")
+	ann := h.visitor()
+	h.do("POST", "/api/v1/events/gala/queue", "", "X-Visitor", ann).want(201)
+	h.staff("POST", "/api/v1/admin/events/gala/close", "").want(200)
+	p := h.do("GET", "/api/v1/events/gala/queue", "", "X-Visitor", ann).want(200)
+	if body := string(p.Body); !strings.Contains(body, `"estimatedWaitSeconds":null,"estimatedWaitRange":null,`) || p.text("estimateReason") != "closed" {
+		t.Errorf("the place is %s", body)
+	}
+	if s := h.do("GET", "/api/v1/events/gala/status", "").want(200); s.text("estimateReason") != "closed" {
+		t.Errorf("the status is %s", s.Body)
+	}
+}
+
 func TestBrowserWithoutAStatusPromisesNoWaitWhileNoSeatIsLeft(t *testing.T) {
 	ctx := chrome(t)
 	g := newLane(t)

@@ -62,7 +62,8 @@ func (s *Server) passes(w http.ResponseWriter, r *http.Request) (done bool) {
 	}
 	w.Header()[headerCacheControl] = noStore
 	w.WriteHeader(http.StatusNoContent)
-	s.metrics.observe(checkPath, http.MethodGet, http.StatusNoContent, time.Since(start))
+	s.metrics.passed.Inc()
+	s.metrics.passing.Observe(time.Since(start).Seconds())
 	return true
 }
 

@@ -107,10 +107,12 @@ func (s *Server) buyer(c echo.Context) uuid.UUID {
 }
 
 func entryToken(h http.Header) string {
-	if t := h.Get("X-Entry-Token"); t != "" {
-		return t
+	for _, name := range [...]string{"X-Entry-Token", "X-Queue-Token"} { // in the canonical form
+		if t := h[name]; len(t) > 0 && t[0] != "" {
+			return t[0]
+		}
 	}
-	return h.Get("X-Queue-Token")
+	return ""
 }
 
 // newVisitor makes a visitor and sets his cookie, within the rate limit. The

@@ -19,8 +19,10 @@ import (
 type metrics struct {
 	requests *prometheus.CounterVec
 	seconds  *prometheus.HistogramVec
-	counters sync.Map // requestKind -> prometheus.Counter, to spare the look-up by labels
-	timers   sync.Map // route -> prometheus.Observer
+	counters sync.Map            // requestKind -> prometheus.Counter, to spare the look-up by labels
+	timers   sync.Map            // route -> prometheus.Observer
+	passed   prometheus.Counter  // of what Server.passes answers
+	passing  prometheus.Observer // and its time
 	handler  http.Handler
 }
 
@@ -40,6 +42,8 @@ func newMetrics(c Config) *metrics {
 		}, []string{"route"}),
 		handler: promhttp.HandlerFor(c.Registry, promhttp.HandlerOpts{}),
 	}
+	m.passed = m.requests.WithLabelValues(checkPath, http.MethodGet, "204")
+	m.passing = m.seconds.WithLabelValues(checkPath)
 	c.Registry.MustRegister(m.requests, m.seconds)
 	if c.Office != nil {
 		c.Registry.MustRegister(gauges{c.Office})

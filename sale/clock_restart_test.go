@@ -109,6 +109,47 @@ func TestTurnNobodyPickedUpKeepsItsTimesWhenTheClockWasSet(t *testing.T) {
 	}
 }
 
+func TestTimeLeftToWhoWasCalledBeforeStaffShortenedItMovesWithTheClock(t *testing.T) {
+	anew := func(h *house, by time.Duration) { // and nobody knows how long that took
+		h.desk.set(by)
+		h.desk.boot("second", time.Minute)
+	}
+	for name, set := range map[string]func(*house){
+		"set forward":              func(h *house) { h.desk.set(time.Hour) },
+		"set back":                 func(h *house) { h.desk.set(-time.Hour) },
+		"right":                    func(*house) {},
+		"started anew":             func(h *house) { anew(h, 0) },
+		"started anew, right then": func(h *house) { anew(h, -8*time.Hour) },
+	} {
+		onDesk(t, func(s *sale.Settings) { s.Rules.MaxActive = 1 }, func(h *house) {
+			ann, bob, cem := h.buyer(), h.visitor(), h.visitor()
+			bob.join()
+			cem.join()
+			h.ok(ann.leave())
+			h.tick() // Bob is called, and is not there
+			h.at(10 * sec)
+			_, err := h.ChangeEvent("boss", gala, func(s *sale.Settings) error { s.Rules.PickupSeconds = 2; return nil })
+			h.ok(err)
+			set(h)
+			h.crash()
+			h.crash() // finds in the file what the first has moved
+			h.at(20 * sec)
+			h.tick()
+			if h.line(1, 1); h.Failed() {
+				h.Fatalf("%s: Bob's minute was taken away", name)
+			}
+			bob.is(sale.Ready)
+			h.ok(bob.leave())
+			h.tick() // Cem is called, by the new rules
+			h.at(22 * sec)
+			h.tick()
+			if h.line(0, 0); h.Failed() {
+				h.Fatalf("%s: Cem has longer than the rules say", name)
+			}
+		})
+	}
+}
+
 // ahead is an evening that began with the clock 8 h ahead; then the machine is
 // started anew with the right time.
 func ahead(t *testing.T, script func(h *house, f *fullHouse)) {

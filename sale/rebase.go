@@ -42,6 +42,31 @@ func (p Place) Bounded(r Rules, now time.Time) Place {
 	return p
 }
 
+// Moved is the event after the clock was set by step: what staff left to whoever was
+// called before a moment goes with the stamps of those. One to which that does
+// nothing is returned itself. Pure.
+func (e *Event) Moved(step time.Duration) *Event {
+	if e.Granted == nil || step == 0 {
+		return e
+	}
+	return e.grantedUntil(e.Granted.Until.Add(step))
+}
+
+// Bounded is the event with no such moment in the future: just after now, for the
+// stamps that [Place.Bounded] puts back are now. Pure.
+func (e *Event) Bounded(now time.Time) *Event {
+	if e.Granted == nil || !e.Granted.Until.After(now) {
+		return e
+	}
+	return e.grantedUntil(now.Add(time.Millisecond))
+}
+
+func (e *Event) grantedUntil(at time.Time) *Event {
+	n, g := *e, *e.Granted
+	g.Until, n.Granted = at, &g
+	return &n
+}
+
 // Moved is the order after the clock was set by step: one that waits for money
 // keeps the time it had left. One to which that does nothing is returned
 // itself. Pure.

@@ -88,6 +88,7 @@ type rebase struct {
 	step    time.Duration // by which the clock was set
 	unsure  bool          // nobody knows how much time has passed
 	now     time.Time
+	events  rows
 	places  rows
 	orders  rows
 	bounded int // stamps that lay further off than any rule allows
@@ -97,8 +98,16 @@ func (b *rebase) needed() bool { return b.step != 0 || b.unsure }
 
 // memory rewrites what is in memory and gathers the rows.
 func (b *rebase) memory(m *memory) {
-	b.places.bucket, b.orders.bucket = bucketPlaces, bucketOrders
+	b.events.bucket, b.places.bucket, b.orders.bucket = bucketEvents, bucketPlaces, bucketOrders
 	for _, em := range m.events {
+		e := em.event.Moved(b.step)
+		if b.unsure {
+			e = e.Bounded(b.now)
+		}
+		if e != em.event {
+			m.putEvent(e)
+			b.events.put(key32(e.Ordinal), encodeJSON(e))
+		}
 		for v := range em.live {
 			p, _ := em.calledPlace(v)
 			q := p.Moved(b.step)
@@ -144,7 +153,7 @@ func (b *rebase) write(tx *bolt.Tx) error {
 	if err != nil {
 		return err
 	}
-	for _, r := range []*rows{&b.places, &b.orders, messages} {
+	for _, r := range []*rows{&b.events, &b.places, &b.orders, messages} {
 		if err := r.write(tx); err != nil {
 			return err
 		}

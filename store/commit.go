@@ -277,13 +277,7 @@ func (s *Store) apply(t *tx) {
 	s.mu.Unlock()
 	edge(edgeApplied)
 	s.watch.tell(touched)
-	if s.mem.freed { // only the writer looks at it
-		s.mem.freed = false
-		select {
-		case s.freed <- struct{}{}:
-		default:
-		}
-	}
+	s.tellFreed()
 	if s.offer != nil && len(t.messages.batch) > 0 {
 		light := slices.Clone(t.messages.batch)
 		for i := range light {
@@ -379,9 +373,7 @@ func (t *tx) applyPlaces(m *memory, touched map[string]struct{}) {
 	}
 	for event, n := range t.tallies.batch {
 		if em, ok := m.events[event]; ok {
-			if n.active < em.tally.active && n.waiting > 0 {
-				m.freed = true
-			}
+			m.freed = m.freed || n.freed > em.tally.freed && n.waiting > 0 && n.active < em.event.Rules.MaxActive
 			em.tally = n
 			em.trimEnded()
 		}

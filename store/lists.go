@@ -246,9 +246,21 @@ func (w *watchers) tell(events map[string]struct{}) {
 	}
 }
 
-// Freed tells, by one value at a time, that some event has fewer turns under way
-// than before and somebody waits for one.
+// Freed tells, by one value at a time, that a turn of some event has ended, that a
+// slot is free there and that somebody waits for one.
 func (s *Store) Freed() <-chan struct{} { return s.freed }
+
+// tellFreed says so after a commit. The writer calls it, who alone looks at freed.
+func (s *Store) tellFreed() {
+	if !s.mem.freed {
+		return
+	}
+	s.mem.freed = false
+	select {
+	case s.freed <- struct{}{}:
+	default:
+	}
+}
 
 // Changed returns a channel that is closed at the next commit that touches the
 // event; for an event that does not exist it never is.

@@ -80,18 +80,6 @@ type eventMemory struct {
 	toldAt  time.Time // when flow was told last
 }
 
-// tally are an event's counts.
-type tally struct {
-	waiting, active, sold int
-	members               int       // of waiting
-	lineSold              int       // of sold, those that visitors bought, not staff for them
-	next                  uint64    // the number of the next join
-	frontier              [2]uint64 // by class: one more than the highest number ever called
-	owed                  int       // where the cycle of turns stands
-}
-
-func newTally() tally { return tally{next: 1, frontier: [2]uint64{1, 1}} }
-
 type endedPlace struct {
 	visitor uuid.UUID
 	number  uint64
@@ -269,15 +257,6 @@ func (r *reader) Line(event string) sale.Line {
 		return sale.Line{Next: 1}
 	}
 	return em.tally.line(em)
-}
-
-// line is the tally as it is told; em is the event as committed, nil for a new one.
-func (t tally) line(em *eventMemory) sale.Line {
-	l := sale.Line{Waiting: t.waiting, Members: t.members, Owed: t.owed, Active: t.active, Next: t.next, Sold: t.sold, LineSold: t.lineSold}
-	if em != nil && l.Members > 0 && l.Members < l.Waiting {
-		l.Back = em.line.Back(em.tally.frontier)
-	}
-	return l
 }
 
 func (r *reader) Rank(event string, class sale.Class, number uint64, turns queue.Cycle) int {

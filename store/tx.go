@@ -224,6 +224,9 @@ func (t *tx) PutPlace(p sale.Place) {
 	n := t.tally(p.Event)
 	if had {
 		n.count(old, -1)
+		if old.Turn.State.Active() && !p.Turn.State.Active() {
+			n.freed++
+		}
 	}
 	n.count(p, 1)
 	n.next = max(n.next, p.Number+1)
@@ -234,25 +237,6 @@ func (t *tx) PutPlace(p sale.Place) {
 	}
 	t.tallies.put(p.Event, n)
 	t.places.put(placeKey{p.Event, p.Visitor}, placeWrite{place: p})
-}
-
-func (n *tally) count(p sale.Place, by int) {
-	switch s := p.Turn.State; {
-	case s == sale.TurnNone:
-		n.waiting += by
-		if p.Class == sale.Member {
-			n.members += by
-		}
-	case s.Active():
-		n.active += by
-	}
-}
-
-func (n *tally) countOrder(o *sale.Order, by int) {
-	n.sold += by * o.Sold()
-	if o.Visitor != uuid.Nil {
-		n.lineSold += by * o.Sold()
-	}
 }
 
 func (t *tx) RemovePlace(p sale.Place) {

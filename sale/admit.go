@@ -56,8 +56,8 @@ func (o *Office) Tick(event string, every time.Duration) (pause time.Duration, e
 }
 
 // sweep writes down what the clock has done, and forgets places that ended
-// long ago. It returns when the first of the turns that are READY will end by
-// itself; far in the future when there is none.
+// long ago. It returns when the first turn will free its slot by itself; far in
+// the future when there is none.
 func (o *Office) sweep(tx Tx, e *Event) (free time.Time) {
 	free = tx.Now().Add(24 * time.Hour)
 	var due []Place
@@ -66,8 +66,8 @@ func (o *Office) sweep(tx Tx, e *Event) (free time.Time) {
 			due = append(due, p)
 			continue
 		}
-		if end := p.ends(e); p.Turn.State == TurnReady && end.Before(free) {
-			free = end
+		if p.Turn.State.Active() {
+			free = earlier(free, frees(tx, e, p))
 		}
 	}
 	for _, p := range due {

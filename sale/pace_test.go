@@ -191,3 +191,42 @@ func TestLoweredMaxActiveWaitsForTurnsToEnd(t *testing.T) {
 		h.line(1, 2)
 	})
 }
+
+// Where somebody waits, the next look is due when the first turn frees its slot by itself.
+func TestNextLookIsDueWhenAClaimOnATurnLapses(t *testing.T) {
+	for name, c := range map[string]struct {
+		claim func(v *visitor)
+		ends  time.Duration // of the turn or the claim on it
+	}{
+		"nobody claims it":    {func(*visitor) {}, 10 * sec},
+		"a hold outlasts it":  {func(v *visitor) { v.hold("A-1") }, 12 * sec},
+		"a shop claims it":    {func(v *visitor) { _, err := v.h.ClaimToken(v.asks("k", "")); v.h.ok(err) }, 12 * sec},
+		"a payment lasts":     {func(v *visitor) { v.hold("A-1"); v.pay() }, 14 * sec},
+		"a hold was released": {func(v *visitor) { v.h.ok(v.h.Release(v.id, v.hold("A-1").ID)) }, 10 * sec},
+	} {
+		rules := func(s *sale.Settings) {
+			s.Line, s.Rules.MaxActive, s.Rules.TurnSeconds, s.Rules.PickupSeconds = "always", 1, 10, 10
+			s.Rules.HoldSeconds, s.Rules.PaySeconds, s.Rules.PayMarginSeconds = 7, 8, 1
+		}
+		play(t, rules, func(h *house) {
+			first, last := h.visitor(), h.visitor()
+			first.join()
+			last.join()
+			h.tick()
+			first.is(sale.Ready)
+			h.at(5 * sec)
+			c.claim(first)
+			for _, at := range []time.Duration{5 * sec, c.ends - ms} {
+				h.at(at)
+				pause, err := h.Office.Tick(gala, time.Minute)
+				h.ok(err)
+				if want := min(max(c.ends-at, 100*ms), 10*sec); pause != want {
+					h.Errorf("%s: %s in, the next look is due after %s, want %s", name, at, pause, want)
+				}
+			}
+			h.at(c.ends)
+			h.tick()
+			last.is(sale.Ready)
+		})
+	}
+}

@@ -45,6 +45,21 @@ func (p Place) ends(e *Event) time.Time {
 	return t.ExpiresAt
 }
 
+// frees is when an active turn will free its slot by itself: a claim on it keeps it
+// as long as that lasts.
+func frees(r Reader, e *Event, p Place) time.Time {
+	end, claim := p.ends(e), time.Time{}
+	if p.Turn.byShop() {
+		claim = p.Turn.Shop.Until
+	} else if order, ok := r.Order(p.Turn.Order); ok && p.Turn.State == TurnClaimed {
+		claim = order.HoldExpiresAt
+	}
+	if claim.After(end) {
+		return claim
+	}
+	return end
+}
+
 // Granted is what staff shortened: whoever was called or set aside before keeps
 // the time that he was told of.
 type Granted struct {

@@ -86,11 +86,8 @@ func (o *Office) sweep(tx Tx, e *Event) (free time.Time) {
 // admit gives turns to the front of the line and tells whether somebody still waits.
 func (o *Office) admit(tx Tx, e *Event) (more bool) {
 	now, line := tx.Now(), tx.Line(e.ID)
-	waiting, turns, class := line.Waiting, e.turns(line), Public
-	if e.Presale(tx.Calendar()) {
-		waiting, turns.Share, class = line.Members, queue.Tens, Member
-	}
-	if e.phaseFor(class, tx.Calendar(), line.Sold) != PhaseOpen || waiting == 0 || e.allSold(line.Sold) { // a turn without seats is of no use
+	waiting, turns := e.Callable(tx.Calendar(), line), e.turns(tx.Calendar(), line)
+	if waiting == 0 {
 		return false
 	}
 	n := min(o.room(tx, e, line), waiting)
@@ -116,7 +113,26 @@ func (o *Office) admit(tx Tx, e *Event) (more bool) {
 	return waiting > n
 }
 
-// turns is how the event shares out its turns.
-func (e *Event) turns(l Line) queue.Cycle {
-	return queue.Cycle{Share: e.Rules.MemberShare, At: l.Owed}
+// Callable is how many of those who wait may be called at now (by the calendar)
+// once there is room: in the presale members, before it and in a pause nobody, and
+// nobody where there is nothing to sell, since a turn without seats is of no use.
+func (e *Event) Callable(now time.Time, l Line) int {
+	waiting, class := l.Waiting, Public
+	if e.Presale(now) {
+		waiting, class = l.Members, Member
+	}
+	if e.phaseFor(class, now, l.Sold) != PhaseOpen || e.allSold(l.Sold) {
+		return 0
+	}
+	return waiting
+}
+
+// turns is how the event shares out its turns at now (by the calendar): with a
+// presale all go to members until the public is let in.
+func (e *Event) turns(now time.Time, l Line) queue.Cycle {
+	c := queue.Cycle{Share: e.Rules.MemberShare, At: l.Owed}
+	if e.PresaleAt != nil && !e.opened(now) {
+		c.Share = queue.Tens
+	}
+	return c
 }

@@ -213,7 +213,7 @@ func (o *Office) show(r Reader, e *Event, p Place) PlaceView {
 			v.OpensAt = e.PresaleAt
 		}
 		if e.toDraw() {
-			v.drawn(r.Flow(e.ID), e.turns(line), p.Class, line, float64(pace))
+			v.drawn(r.Flow(e.ID), e.turns(now, line), p.Class, line, float64(pace))
 		}
 		left := max(0, v.OpensAt.Sub(now))
 		until := int(left/time.Second) + 1
@@ -233,10 +233,7 @@ func (o *Office) show(r Reader, e *Event, p Place) PlaceView {
 // leaves.
 func rank(r Reader, e *Event, p Place) int {
 	line := r.Line(e.ID)
-	turns := e.turns(line)
-	if e.PresaleAt != nil && !e.opened(r.Calendar()) {
-		turns.Share = queue.Tens // none of the public comes before it opens
-	}
+	turns := e.turns(r.Calendar(), line)
 	if p.Number+1 != line.Next || p.Number < r.Frontier(e.ID, p.Class) {
 		return r.Rank(e.ID, p.Class, p.Number, turns)
 	}

@@ -99,9 +99,8 @@ func (o *Office) slower(r Reader, e *Event) string {
 
 // slowerFor is slower for one waiting place.
 func (o *Office) slowerFor(r Reader, e *Event, p Place) string {
-	all := o.slower(r, e)
-	line := r.Line(e.ID)
-	share := shareNow(r, e)
+	all, line := o.slower(r, e), r.Line(e.ID)
+	share := e.turns(r.Calendar(), line).Share
 	switch {
 	case all != "":
 		return all
@@ -115,15 +114,6 @@ func (o *Office) slowerFor(r Reader, e *Event, p Place) string {
 	return ""
 }
 
-// shareNow is how many of ten turns go to members, as places are ranked: before
-// the opening of an event with a presale all.
-func shareNow(r Reader, e *Event) int {
-	if e.PresaleAt != nil && !e.opened(r.Calendar()) {
-		return queue.Tens
-	}
-	return e.Rules.MemberShare
-}
-
 // returned tells whether people wait who were called before: none but they have
 // numbers behind the frontier.
 func returned(r Reader, e *Event, line Line) bool {
@@ -134,21 +124,7 @@ func returned(r Reader, e *Event, line Line) bool {
 	if line.Members > 0 {
 		class = Member
 	}
-	return r.Rank(e.ID, class, r.Frontier(e.ID, class), e.turns(line)) > 0
-}
-
-// Callable is how many of those who wait may be called at now (by the calendar)
-// once there is room: in the presale members, before it, in a pause and where
-// there is nothing to sell nobody.
-func (e *Event) Callable(now time.Time, l Line) int {
-	waiting, class := l.Waiting, Public
-	if e.Presale(now) {
-		waiting, class = l.Members, Member
-	}
-	if e.phaseFor(class, now, l.Sold) != PhaseOpen || e.allSold(l.Sold) {
-		return 0
-	}
-	return waiting
+	return r.Rank(e.ID, class, r.Frontier(e.ID, class), e.turns(r.Calendar(), line)) > 0
 }
 
 // frontier is the number at which the line stands. It begins with the draw where

@@ -106,7 +106,9 @@ func TestShorterRulesTakeNothingFromWhoWasCalledOrSetAside(t *testing.T) {
 		h.at(120 * sec)
 		h.tick()
 		h.line(1, 1) // and is set aside; Cem is called, by the new rules
-		bob.is(sale.NotEntered)
+		if p := bob.is(sale.NotEntered); !p.KeptUntil.Equal(h.began.Add(720 * sec)) {
+			h.Errorf("Bob was called before, and his place is kept until %v", p.KeptUntil)
+		}
 		h.at(122 * sec)
 		h.tick()
 		h.line(0, 1) // Dee is called

@@ -154,7 +154,7 @@ func (o *Office) poll(event string, visitor, queueID uuid.UUID) (v PlaceView, er
 		if !ok || !s.Live() || s == TurnAside || queueID != uuid.Nil && queueID != o.QueueID(e, p) {
 			v = PlaceView{Status: NotEntered, Now: r.Now(), Poll: queue.PollInterval(0)}
 			if !p.Turn.AsideAt.IsZero() && (s == TurnAside || s == TurnExpired) {
-				v.CalledAt, v.KeptUntil = p.Turn.CalledAt, e.keptUntil(p.Turn.AsideAt)
+				v.CalledAt, v.KeptUntil = p.Turn.CalledAt, p.keptUntil(e)
 			}
 			return p, e, nil
 		}

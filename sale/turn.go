@@ -28,7 +28,7 @@ func (p Place) at(e *Event, claimed *Order, now time.Time) Place {
 		}
 	}
 	if t.State == TurnAside {
-		if !now.Before(e.keptUntil(t.AsideAt)) {
+		if !now.Before(p.keptUntil(e)) {
 			t.State, t.EndedAt = TurnExpired, now
 		}
 	}
@@ -60,10 +60,10 @@ func frees(r Reader, e *Event, p Place) time.Time {
 	return end
 }
 
-// Granted is what staff shortened: whoever was called or set aside before keeps
-// the time that he was told of.
+// Granted is what staff shortened: whoever was called before keeps the longer time,
+// to come and, once he is set aside, to come back.
 type Granted struct {
-	Until  time.Time `json:"until"`  // of calls and of being set aside
+	Until  time.Time `json:"until"`  // of calls
 	Pickup int       `json:"pickup"` // seconds
 	Return int       `json:"return"` // seconds
 }
@@ -78,7 +78,7 @@ func grantedBy(old, now Rules, at time.Time, before *Granted) *Granted {
 	if before != nil && at.Sub(before.Until) < seconds(before.Pickup) {
 		g.Pickup = max(g.Pickup, before.Pickup)
 	}
-	if before != nil && at.Sub(before.Until) < seconds(before.Return) {
+	if before != nil && at.Sub(before.Until) < seconds(before.Pickup+before.Return) {
 		g.Return = max(g.Return, before.Return)
 	}
 	return g
@@ -93,11 +93,12 @@ func (e *Event) pickup(called time.Time) time.Duration {
 }
 
 // keptUntil is when a place that was set aside ends.
-func (e *Event) keptUntil(aside time.Time) time.Time {
-	if g := e.Granted; g != nil && aside.Before(g.Until) {
-		return aside.Add(seconds(max(e.Rules.ReturnSeconds, g.Return)))
+func (p Place) keptUntil(e *Event) time.Time {
+	keep := e.Rules.ReturnSeconds
+	if g := e.Granted; g != nil && p.Turn.CalledAt.Before(g.Until) {
+		keep = max(keep, g.Return)
 	}
-	return aside.Add(seconds(e.Rules.ReturnSeconds))
+	return p.Turn.AsideAt.Add(seconds(keep))
 }
 
 // place finds a visitor's place as it stands now.

@@ -292,7 +292,6 @@ func TestLeavingTheLobbyOfADrawTellsNothingOfTheLine(t *testing.T) {
 	})
 }
 
-// The draw shares its commit with nobody, and joins beside it lose nothing.
 // The draw forgets who had left the lobby, and leaving twice is no fault all the
 // same, as long as it is none elsewhere.
 func TestLeavingAgainAfterTheDrawIsNoFault(t *testing.T) {
@@ -328,6 +327,7 @@ func TestLeavingAgainAfterTheDrawIsNoFault(t *testing.T) {
 	})
 }
 
+// The draw shares its commit with nobody, and joins beside it lose nothing.
 func TestJoinsBesideTheDrawAllCount(t *testing.T) {
 	play(t, drawn, func(h *house) {
 		crowd := h.crowd(5)

@@ -150,6 +150,19 @@ func (t txOneLine) Front(event string, n int, turns queue.Cycle) []sale.Place {
 	return front[:min(n, len(front))]
 }
 
+type txReturned struct{ sale.Tx }
+
+// Front deals those who came back among the others.
+func (t txReturned) Front(event string, n int, turns queue.Cycle) []sale.Place {
+	var of [2][]sale.Place
+	front := t.Tx.Front(event, 1<<20, turns)
+	slices.SortFunc(front, func(a, b sale.Place) int { return cmp.Compare(a.Number, b.Number) })
+	for _, p := range front {
+		of[p.Class] = append(of[p.Class], p)
+	}
+	return queue.Deal(turns, of[sale.Member], of[sale.Public], n)
+}
+
 type readerAhead struct{ sale.Reader }
 
 // Rank counts those of the own class alone.
@@ -268,6 +281,9 @@ var brokenStores = []brokenStore{
 	}},
 	{"ranks each class by itself", "members and the public share the turns as they are told to", func(s storetest.Store, _ int) storetest.Store {
 		return broken{Store: s, view: func(r sale.Reader) sale.Reader { return readerAhead{r} }}
+	}},
+	{"gives those who come back a place in their own line", "who was called before and comes back goes before both lines", func(s storetest.Store, _ int) storetest.Store {
+		return broken{Store: s, update: func(tx sale.Tx) sale.Tx { return txReturned{tx} }}
 	}},
 	{"forgets where the turns stand", "members and the public share the turns as they are told to", func(s storetest.Store, _ int) storetest.Store {
 		return broken{Store: s, update: func(tx sale.Tx) sale.Tx { return txOwed{tx} }}

@@ -211,6 +211,55 @@ func classesShareTurns(b *bench) {
 	b.twice(func(string) { check("after calls") })
 }
 
+// returnersGoFirst has five members and five of the public, joined in turn, of whom
+// the first two of each were called, and the first of each came back.
+func returnersGoFirst(b *bench) {
+	b.prepare()
+	var all [10]uuid.UUID
+	for i := range all {
+		all[i] = uuid.New()
+		b.update(func(tx sale.Tx) {
+			tx.PutPlace(sale.Place{Event: hall, Number: tx.Line(hall).Next, Visitor: all[i], Class: sale.Class(1 - i%2)})
+		})
+	}
+	for _, v := range all[:4] {
+		b.update(func(tx sale.Tx) { call(tx, v) })
+	}
+	back := func(tx sale.Tx, v uuid.UUID) {
+		p, _ := tx.Place(hall, v)
+		p.Turn = sale.Turn{}
+		tx.PutPlace(p)
+	}
+	b.update(func(tx sale.Tx) {
+		back(tx, all[1])
+		back(tx, all[0])
+		for share := range queue.Tens + 1 { // those of this commit too
+			if front := tx.Front(hall, 2, queue.Cycle{Share: share}); len(front) != 2 || front[0].Visitor != all[0] || front[1].Visitor != all[1] {
+				b.Errorf("with %d of ten turns for members, two came back and in front are %v", share, front)
+			}
+		}
+	})
+	b.twice(func(when string) {
+		for share := range queue.Tens + 1 {
+			cycle := queue.Cycle{Share: share}
+			want := append(all[:2:2], queue.Deal(cycle, []uuid.UUID{all[4], all[6], all[8]}, []uuid.UUID{all[5], all[7], all[9]}, 6)...)
+			b.update(func(tx sale.Tx) {
+				for i, p := range tx.Front(hall, len(want), cycle) {
+					if p.Visitor != want[i] {
+						b.Errorf("%s: with %d of ten turns for members, the %d. is %v, want %v", when, share, i+1, p.Visitor, want[i])
+					}
+					if got := tx.Rank(hall, p.Class, p.Number, cycle); got != i {
+						b.Errorf("%s: with %d of ten turns for members, number %d has rank %d, want %d", when, share, p.Number, got, i)
+					}
+				}
+				if l := tx.Line(hall); l.Back != [2]int{1, 1} {
+					b.Errorf("%s: %v came back, want one of each class", when, l.Back)
+				}
+			})
+		}
+	})
+}
+
 // usesCounted has a code used by several functions of one commit, and one refused.
 func usesCounted(b *bench) {
 	b.prepare()

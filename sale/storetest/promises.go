@@ -26,6 +26,7 @@ var Promises = []Promise{
 	{"the front is given in the order of numbers", frontInOrder},
 	{"a rank is the number of those ahead and the frontier never falls", rankAndFrontier},
 	{"members and the public share the turns as they are told to", classesShareTurns},
+	{"who was called before and comes back goes before both lines", returnersGoFirst},
 	{"the uses of a code are counted and kept", usesCounted},
 	{"a draw gives the numbers that it says, and keeps them", drawKept},
 	{"a place keeps its class and its used codes wherever it stands", marksKept},

@@ -3,6 +3,7 @@ package web
 import (
 	"errors"
 	"net/http"
+	"strings"
 
 	"github.com/prometheus/client_golang/prometheus"
 )
@@ -41,6 +42,9 @@ func newOutcomes(r *prometheus.Registry) map[outcome]prometheus.Counter {
 // answered counts a request that the shop answers, once its answer begins: what
 // streams need not end to be counted.
 func (p *protector) answered(res *http.Response) error {
+	if res.StatusCode == http.StatusSwitchingProtocols && !strings.EqualFold(res.Header.Get("Upgrade"), res.Request.Header.Get("Upgrade")) {
+		return nil // no protocol that was asked for: the proxy takes it for no answer, and unreached counts it
+	}
 	if a, ok := res.Request.Context().Value(admissionKey{}).(admission); ok {
 		p.counts[a.by].Inc()
 	}

@@ -62,8 +62,13 @@ func TestWaitingRoomHasAllThatVisitorsNeed(t *testing.T) {
 
 func TestProtectCountsWhatBecameOfRequests(t *testing.T) {
 	shop := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path == "/hang-up" {
+		switch r.URL.Path {
+		case "/hang-up":
 			panic(http.ErrAbortHandler)
+		case "/switch": // to something that nobody asked for
+			w.Header().Set("Connection", "Upgrade")
+			w.Header().Set("Upgrade", "other")
+			w.WriteHeader(http.StatusSwitchingProtocols)
 		}
 	}))
 	defer shop.Close()
@@ -90,6 +95,7 @@ func TestProtectCountsWhatBecameOfRequests(t *testing.T) {
 		ask(front, "GET", "/shop", 200, "X-Visitor", credential)
 	}
 	ask(front, "GET", "/hang-up", 502, "X-Visitor", credential)
+	ask(front, "GET", "/switch", 502, "X-Visitor", credential, "Connection", "Upgrade", "Upgrade", "websocket")
 	ask(front, "GET", "/hooks/pay", 200)
 	ask(front, "GET", "/hooks/pay", 200)
 	ask(front, "GET", "/", 303, "Accept", "text/html")
@@ -99,7 +105,7 @@ func TestProtectCountsWhatBecameOfRequests(t *testing.T) {
 	leave()
 	front.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(gone, "GET", "/hooks/pay", nil))
 	metrics := string(h.staff("GET", "/metrics", "").want(200).Body)
-	for outcome, want := range map[string]int{"passed": 3, "excluded": 2, "fail_open": 1, "waiting": 1, "refused": 1, "undecided": 1, "failed": 1, "broken": 1} {
+	for outcome, want := range map[string]int{"passed": 3, "excluded": 2, "fail_open": 1, "waiting": 1, "refused": 1, "undecided": 1, "failed": 2, "broken": 1} {
 		if line := fmt.Sprintf("foyer_protect_requests_total{outcome=%q} %d\n", outcome, want); !strings.Contains(metrics, line) {
 			t.Errorf("no %s in %s", line, metrics)
 		}

@@ -49,7 +49,7 @@ func (f *eventForm) settings() (sale.Settings, error) {
 	if v.StartsAt, err = wallTime(f.Starts, loc); err != nil {
 		return v, about("startsAt", err)
 	}
-	f.Access, f.Share = cmp.Or(f.Access, v.Access), cmp.Or(f.Share, strconv.Itoa(v.Rules.MemberShare))
+	f.Share = cmp.Or(f.Share, strconv.Itoa(v.Rules.MemberShare))
 	if err := f.apply(&v, loc); err != nil {
 		return v, err
 	}

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
 	"time"
@@ -51,7 +52,7 @@ func (f *openingForm) apply(v *sale.Settings, loc *time.Location) (err error) {
 	if v.Rules.MemberShare, err = strconv.Atoi(strings.TrimSpace(f.Share)); err != nil {
 		return about("memberShare", sayBad(memberShareLabel+" must be a whole number from 0 to 10."))
 	}
-	v.Access = f.Access
+	v.Access = cmp.Or(f.Access, v.Access) // a form without it must not open an event by invitation
 	return nil
 }
 

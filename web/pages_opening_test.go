@@ -90,6 +90,7 @@ func TestStaffChangeOpeningPresaleInvitationAndShare(t *testing.T) {
 	wrong.says(`value="2026-12-24T12:00"`)
 	b.post(path, "opensAt", "", "presaleAt", "", "access", "open", "memberShare", "").want(422).about("memberShare", "Members’ share of ten turns must be a whole number")
 	b.post(path, "opensAt", "", "opensWas", "2026-12-24T11:30", "presaleAt", "2026-12-23T10:00", "access", "open", "memberShare", "1").want(422).about("presaleAt", "Presale for members must be")
+	b.follow(b.post(path, "memberShare", "10")).says("this event is by invitation", "Members are let in first.", "Sale opens Thu 24 December 2026, 11:30") // what is not in a form stays
 	b.post("/admin/events/none/opening", form()...).want(404)
 	h.clerk("boxoffice").post(path, form()...).want(403)
 

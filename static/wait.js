@@ -112,9 +112,9 @@ const look = async () => {
 		blind = 1 // the place itself tells enough
 	}
 }
-// After an update of Foyer an open page takes the new program, by and by and in nobody's turn.
+// After an update of Foyer an open page takes the new program, by and by, in nobody's turn and not while he joins.
 const renew = () => {
-	renewing ||= setTimeout(() => { renewing = 0; if (mine != 'READY' && !field?.value) location.reload() }, 5e3 + Math.random() * 25e3)
+	renewing ||= setTimeout(() => { renewing = 0; if (mine != 'READY' && mine !== 1 && !field?.value) location.reload() }, 5e3 + Math.random() * 25e3)
 }
 const poll = async () => {
 	const g = ++gen

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -58,6 +59,34 @@ func TestB127BrowserTakesTheNewProgramButNotInATurn(t *testing.T) {
 	if asked := g.set(nil); asked == 0 || !ask[bool](ctx, t, "window.old == 1") {
 		t.Errorf("the page loaded itself again in a turn (%d requests)", asked)
 	}
+}
+
+// Whoever proves that he is one, or whose join is on its way, need not do it again.
+func TestBrowserTakesTheNewProgramOnlyAfterAJoinUnderWay(t *testing.T) {
+	ctx := chrome(t)
+	g := newGate(t)
+	g.event("gala", `"line":"always"`)
+	run(ctx, t, chromedp.Navigate(g.url+"/events/gala"), shown("join"), js("window.old = 1; Math.random = () => 0"))
+	told, joins := make(chan struct{}), make(chan struct{})
+	tell := sync.OnceFunc(func() { close(told) })
+	g.set(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodPost {
+			<-joins
+		}
+		g.updated(w, r)
+		if strings.HasSuffix(r.URL.Path, "/status") {
+			tell()
+		}
+	})
+	<-told
+	run(ctx, t, js("window.since = performance.now()"), chromedp.Click("#join button"), see("!window.old || performance.now() > window.since + 6500"))
+	if !ask[bool](ctx, t, "window.old == 1") {
+		t.Error("the page loaded itself again in the middle of a join")
+	}
+	close(joins)
+	run(ctx, t, see(numbered("1")), see("!window.old && document.readyState == 'complete'"))
+	g.set(nil)
+	run(ctx, t, see(numbered("1")))
 }
 
 func TestB121BrowserGoesBackToSeatsThatWork(t *testing.T) {

@@ -48,7 +48,7 @@ const checkPath = api + "/check"
 // routing and a context: a shop asks it for each of its requests. Everybody else,
 // and whatever goes wrong here, is left to check.
 func (s *Server) passes(w http.ResponseWriter, r *http.Request) (done bool) {
-	if r.Method != http.MethodGet || r.URL.Path != checkPath {
+	if r.Method != http.MethodGet || r.URL.Path != checkPath || r.URL.RawPath != "" {
 		return false
 	}
 	defer func() {

@@ -323,6 +323,9 @@ func TestCheckIsCountedAndSurvivesAPanic(t *testing.T) {
 	}
 	h.do("HEAD", shopCheck, "", "X-Visitor", visitor).want(204)
 	h.do("GET", shopCheck, "").refused(429, "not_your_turn")
+	for _, method := range []string{"GET", "HEAD"} { // an address that is not the check's, whoever asks
+		h.do(method, "/api/v1/%63heck?event=fair", "", "X-Visitor", visitor).want(404)
+	}
 	metrics := string(h.staff("GET", "/metrics", "").want(200).Body)
 	for _, line := range []string{
 		`foyer_http_requests_total{code="204",method="GET",route="/api/v1/check"} 3`,

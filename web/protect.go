@@ -37,8 +37,8 @@ type Patterns []string
 
 // CheckPattern tells what is wrong with a pattern.
 func CheckPattern(p string) error {
-	if _, err := path.Match(p, ""); err != nil || !sale.LocalTarget(strings.ReplaceAll(p, "*", "x")) || strings.ContainsAny(p, "?%;") || strings.Contains(p, "**") {
-		return errors.New("a pattern is a path such as /hooks/stripe or /hooks/*, without % and ;")
+	if _, err := path.Match(p, ""); err != nil || !sale.LocalTarget(strings.ReplaceAll(p, "*", "x")) || strings.ContainsAny(p, "?%;|<>\"^`{}") || strings.Contains(p, "**") {
+		return errors.New("a pattern is a path such as /hooks/stripe or /hooks/*, without % and ; and what browsers write as %")
 	}
 	return nil
 }

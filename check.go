@@ -72,10 +72,18 @@ func checkCommand(ctx context.Context, p program, args []string) error {
 	return nil
 }
 
+// sizeText is a number of bytes for people.
+func sizeText(n int64) string {
+	if n < 1e6 {
+		return fmt.Sprintf("%d kB", (n+999)/1000)
+	}
+	return fmt.Sprintf("%.1f MB", float64(n)/1e6)
+}
+
 // summary tells what a file holds, in one line.
 func summary(r *store.Report) string {
 	if !r.Rows {
-		return fmt.Sprintf("%.1f MB; its rows were not compared", float64(r.Bytes)/1e6)
+		return sizeText(r.Bytes) + "; its rows were not compared"
 	}
 	t := r.Tally
 	orders := 0
@@ -84,7 +92,7 @@ func summary(r *store.Report) string {
 		orders += t.Orders[s]
 		kinds = append(kinds, fmt.Sprintf("%d %s", t.Orders[s], s))
 	}
-	text := fmt.Sprintf("%.1f MB, %s, %s in line, %d with a turn, %s", float64(r.Bytes)/1e6,
+	text := fmt.Sprintf("%s, %s, %s in line, %d with a turn, %s", sizeText(r.Bytes),
 		count(t.Events, "event"), count(t.Waiting, "place"), t.Called, count(orders, "order"))
 	if orders > 0 {
 		text += " (" + strings.Join(kinds, ", ") + ")"

@@ -81,7 +81,11 @@ func protectCommand(ctx context.Context, p program, args []string) error {
 	}
 	return serve(ctx, p, s, func(_ context.Context, h *house) error {
 		if _, _, err := h.office.Event(s.Protect.Event); err != nil {
-			fmt.Fprintf(p.out, "There is no event %q yet, so nobody gets in. Make it at %s/admin or with foyer event create.\n", s.Protect.Event, h.url)
+			who := "nobody gets in"
+			if s.Protect.FailOpen {
+				who = "--fail-open lets everybody in"
+			}
+			fmt.Fprintf(p.out, "There is no event %q yet, so %s. Make it at %s/admin or with foyer event create.\n", s.Protect.Event, who, h.url)
 		}
 		fmt.Fprintf(p.out, "The public comes to %s, the shop is %s\n", localURL(h.public.Addr()), s.Protect.upstream)
 		return nil

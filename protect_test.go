@@ -147,6 +147,9 @@ func TestProtectKeepsAndOpensItsDoorsAsItIsTold(t *testing.T) {
 		if g := s.guest().stay().get("/get"); open && g.status != 200 || !open && g.status != 503 {
 			t.Errorf("without the event, fail-open %v: %d", open, g.status)
 		}
+		if said := s.w.out.String(); open != strings.Contains(said, "--fail-open lets everybody in") || open == strings.Contains(said, "nobody gets in") {
+			t.Errorf("without the event, fail-open %v: it says %s", open, said)
+		}
 		s.makeEvent()
 		s.guest().stay().get("/get").sees(303) // fail-open is for what cannot be decided
 		g := s.guest().joins()

@@ -15,8 +15,14 @@ const (
 	SoldOutNo  = "no"  // seats are expected back: people may join and wait for them
 )
 
-// allSold tells whether no seat is left to sell or to be given back by a hold.
-func (e *Event) allSold(sold int) bool { return e.Sellable > 0 && sold >= e.Sellable }
+// allSold tells whether no seat is left to sell or to be given back by a hold. An
+// event that never had one on sale, as one without a plan, is not.
+func (e *Event) allSold(sold int) bool {
+	if e.Sellable == 0 {
+		return len(e.Blocked) > 0 && len(e.Prices) > 0 // staff keep the last ones back
+	}
+	return sold >= e.Sellable
+}
 
 // soldOut is allSold, unless staff have decided.
 func (e *Event) soldOut(sold int) bool {

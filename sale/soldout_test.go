@@ -1,6 +1,7 @@
 package sale_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -154,6 +155,36 @@ func TestEveryActOfTheOperatorIsAudited(t *testing.T) {
 			if !found {
 				t.Errorf("%s %q is not in the audit: %+v", c.act, c.detail, list)
 			}
+		}
+	})
+}
+
+// A house whose last seats staff keep back has nothing to sell, as one where the
+// others are sold.
+func TestNobodyIsCalledWhileStaffKeepAllSeatsBack(t *testing.T) {
+	play(t, nil, func(h *house) {
+		var all []string
+		for i := range 12 {
+			all = append(all, fmt.Sprintf("A-%d", i+1))
+		}
+		for i := range 6 {
+			all = append(all, fmt.Sprintf("B-%d", i+1))
+		}
+		block := func(state sale.BlockState) {
+			t.Helper()
+			_, err := h.BlockSeats("staff", gala, all, state, "broken stage")
+			h.ok(err)
+		}
+		block(sale.BlockOffSale)
+		if s := h.status(); s.Phase != sale.PhaseSoldOut || s.Slower != sale.SlowerSeats || !s.Returns {
+			t.Errorf("with all seats kept back: %+v", s)
+		}
+		_, _, err := h.Join(gala, h.visitor().id)
+		h.refused(err, sale.ErrSoldOut)
+		block("")
+		h.visitor().join()
+		if s := h.status(); s.Phase != sale.PhaseOpen || s.Active != 1 {
+			t.Errorf("with all seats back: %+v", s)
 		}
 	})
 }

@@ -123,7 +123,7 @@ func Restore(ctx context.Context, dir, backup string) (*Report, error) {
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
 		return nil, fmt.Errorf("%w: cannot look for %s: %v; see that --data names a folder that can be read", ErrUnwritable, path, cause(err))
 	case err == nil:
-		return nil, fmt.Errorf("%w: there is a %s already, and it was not touched; move it away first and keep it", ErrBadFile, path)
+		return nil, fmt.Errorf("%w: %s is there already, and it was not touched; move it away first and keep it", ErrBadFile, path)
 	}
 	r, err := Inspect(backup, nil)
 	if err == nil {

@@ -38,7 +38,7 @@ type Patterns []string
 // CheckPattern tells what is wrong with a pattern.
 func CheckPattern(p string) error {
 	if _, err := path.Match(p, ""); err != nil || !sale.LocalTarget(strings.ReplaceAll(p, "*", "x")) || strings.ContainsAny(p, "?%;|<>\"^`{}") || strings.Contains(p, "**") {
-		return errors.New("a pattern is a path such as /hooks/stripe or /hooks/*, without % and ; and what browsers write as %")
+		return errors.New("a pattern is a path such as /hooks/stripe or /hooks/* and takes none of % ; ? ** and no character that browsers write as %XX")
 	}
 	return nil
 }

@@ -122,6 +122,94 @@ func TestShorterRulesTakeNothingFromWhoWasCalledOrSetAside(t *testing.T) {
 	})
 }
 
+// Whoever was called has the longest time that the rules have said since then, and
+// nobody more.
+func TestEachHasTheLongestTimeSinceHisCall(t *testing.T) {
+	play(t, func(s *sale.Settings) { oneSlot(s); s.Rules.PickupSeconds, s.Rules.ReturnSeconds = 20, 60 }, func(h *house) {
+		rules := func(pickup, grace int) {
+			t.Helper()
+			_, err := h.ChangeEvent("boss", gala, func(s *sale.Settings) error {
+				s.Rules.PickupSeconds, s.Rules.ReturnSeconds = pickup, grace
+				return nil
+			})
+			h.ok(err)
+		}
+		first := h.buyer()
+		ann, bob := h.visitor(), h.visitor()
+		ann.join()
+		bob.join()
+		h.at(5 * sec)
+		rules(2, 60)
+		rules(2, 5)
+		h.ok(first.leave())
+		h.at(6 * sec)
+		h.tick() // Ann is called, for 2 s
+		h.at(7 * sec)
+		rules(3, 10)
+		rules(2, 5)
+		h.at(9*sec - ms)
+		h.tick()
+		h.line(1, 1)
+		h.at(9 * sec) // 3 s: the longest since
+		h.tick()
+		h.line(0, 1)
+		if p := ann.is(sale.NotEntered); !p.KeptUntil.Equal(h.began.Add(19 * sec)) {
+			h.Errorf("Ann's place is kept until %v, want 19 s", p.KeptUntil)
+		}
+		rules(2, 3)
+		if p := ann.is(sale.NotEntered); !p.KeptUntil.Equal(h.began.Add(19 * sec)) {
+			h.Errorf("after one more change Ann's place is kept until %v", p.KeptUntil)
+		}
+	})
+	play(t, func(s *sale.Settings) { oneSlot(s); s.Rules.PickupSeconds, s.Rules.ReturnSeconds = 2, 20 }, func(h *house) {
+		rules := func(pickup, grace int) {
+			t.Helper()
+			_, err := h.ChangeEvent("boss", gala, func(s *sale.Settings) error {
+				s.Rules.PickupSeconds, s.Rules.ReturnSeconds = pickup, grace
+				return nil
+			})
+			h.ok(err)
+		}
+		first, ann := h.buyer(), h.visitor()
+		ann.join()
+		h.ok(first.leave())
+		h.tick() // Ann is called
+		h.at(1 * sec)
+		rules(2, 5)
+		rules(15, 5)
+		h.at(25 * sec)
+		h.tick() // she was set aside after 15 s, for 20 s
+		rules(15, 4)
+		if p := ann.is(sale.NotEntered); !p.KeptUntil.Equal(h.began.Add(35 * sec)) {
+			h.Errorf("Ann's place is kept until %v, want 35 s", p.KeptUntil)
+		}
+		if p := ann.join(); p.Number != 2 {
+			h.Errorf("Ann comes back as number %d", p.Number)
+		}
+	})
+}
+
+func TestManyShorteningsAreKeptInBounds(t *testing.T) {
+	play(t, nil, func(h *house) {
+		for i := range 40 {
+			_, err := h.ChangeEvent("boss", gala, func(s *sale.Settings) error { s.Rules.ReturnSeconds = 600 - i; return nil })
+			h.ok(err)
+			time.Sleep(ms)
+		}
+		e, _, err := h.Event(gala)
+		h.ok(err)
+		if n := len(e.Granted); n > 16 || e.Granted[0].Return != 600 || e.Granted[n-1].Return != 562 {
+			h.Errorf("%d shortenings are kept: %+v", n, e.Granted)
+		}
+		h.at(2 * time.Hour)
+		_, err = h.ChangeEvent("boss", gala, func(s *sale.Settings) error { s.Rules.ReturnSeconds = 1; return nil })
+		h.ok(err)
+		if e, _, _ := h.Event(gala); len(e.Granted) != 1 {
+			h.Errorf("what matters to nobody is kept: %+v", e.Granted)
+		}
+	})
+}
+
 func TestFrontierIsNobodysWhoWaits(t *testing.T) {
 	play(t, func(s *sale.Settings) { oneSlot(s); s.Rules.MemberShare = 0 }, func(h *house) {
 		_, codes := h.codes(4, sale.Member, 1)

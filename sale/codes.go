@@ -147,6 +147,7 @@ func (o *Office) CreateCodes(actor, event string, b CodeBatch) (CodeBatch, []str
 	t := checkText("name", b.Name, 0, 100)
 	add(t != "", "%s", t)
 	add(b.Count < 1 || b.Count > maxCodes, "count must be 1 to %d.", maxCodes)
+	add(!Writable(b.ExpiresAt), "expiresAt must lie in the years 1 to 9998.")
 	add(b.Uses < 1 || b.Uses > maxUses, "uses must be 1 to %d.", maxUses)
 	if wrong != nil {
 		return b, nil, ErrBadBatch.say(strings.Join(wrong, " "))

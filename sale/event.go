@@ -85,7 +85,7 @@ type Event struct {
 	Blocked   map[string]SeatBlock `json:"blocked,omitempty"`
 	Codes     []CodeBatch          `json:"codes,omitempty"`    // by number; never changed, only replaced
 	Slowed    *Slowed              `json:"slowed,omitempty"`   // staff lowered the pace, or nil
-	Granted   *Granted             `json:"granted,omitempty"`  // what was granted before staff shortened it, or nil
+	Granted   []Granted            `json:"granted,omitempty"`  // what staff shortened, oldest first; never changed, only replaced
 	Forgotten time.Time            `json:"forgotten,omitzero"` // when the buyers' names and addresses were erased
 }
 

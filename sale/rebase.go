@@ -46,24 +46,30 @@ func (p Place) Bounded(r Rules, now time.Time) Place {
 // called before a moment goes with the stamps of those. One to which that does
 // nothing is returned itself. Pure.
 func (e *Event) Moved(step time.Duration) *Event {
-	if e.Granted == nil || step == 0 {
+	if step == 0 {
 		return e
 	}
-	return e.grantedUntil(e.Granted.Until.Add(step))
+	return e.grantedUntil(func(until time.Time) time.Time { return until.Add(step) })
 }
 
 // Bounded is the event with no such moment in the future: just after now, for the
 // stamps that [Place.Bounded] puts back are now. Pure.
 func (e *Event) Bounded(now time.Time) *Event {
-	if e.Granted == nil || !e.Granted.Until.After(now) {
+	if !slices.ContainsFunc(e.Granted, func(g Granted) bool { return g.Until.After(now) }) {
 		return e
 	}
-	return e.grantedUntil(now.Add(time.Millisecond))
+	return e.grantedUntil(func(until time.Time) time.Time { return earlier(until, now.Add(time.Millisecond)) })
 }
 
-func (e *Event) grantedUntil(at time.Time) *Event {
-	n, g := *e, *e.Granted
-	g.Until, n.Granted = at, &g
+func (e *Event) grantedUntil(at func(time.Time) time.Time) *Event {
+	if len(e.Granted) == 0 {
+		return e
+	}
+	n := *e
+	n.Granted = slices.Clone(e.Granted)
+	for i := range n.Granted {
+		n.Granted[i].Until = at(n.Granted[i].Until)
+	}
 	return &n
 }
 

@@ -71,21 +71,21 @@ func TestWhatStaffLeftToThoseCalledBeforeMovesWithTheirStamps(t *testing.T) {
 	if plain.Moved(time.Hour) != plain || plain.Bounded(noon) != plain {
 		t.Error("an event of which nothing was shortened is changed")
 	}
-	e := &sale.Event{Granted: &sale.Granted{Until: noon, Pickup: 60, Return: 600}}
+	e := &sale.Event{Granted: []sale.Granted{{Until: noon, Pickup: 60, Return: 600}}}
 	if e.Moved(0) != e || e.Bounded(noon) != e {
 		t.Error("an event is changed for nothing")
 	}
 	for _, step := range []time.Duration{time.Hour, -8 * time.Hour} {
-		if got, want := *e.Moved(step).Granted, (sale.Granted{Until: noon.Add(step), Pickup: 60, Return: 600}); got != want {
+		if got, want := e.Moved(step).Granted[0], (sale.Granted{Until: noon.Add(step), Pickup: 60, Return: 600}); got != want {
 			t.Errorf("moved by %s it is %+v", step, got)
 		}
 	}
 	started := noon.Add(-time.Hour)
 	p := turnAt(sale.TurnAside).Bounded(shortRules, started)
-	if in := e.Bounded(started); !p.Turn.CalledAt.Before(in.Granted.Until) || in.Granted.Until.After(started.Add(sec)) {
-		t.Errorf("of a clock that was ahead: called at %s, left to those before %s", p.Turn.CalledAt, in.Granted.Until)
+	if in := e.Bounded(started); !p.Turn.CalledAt.Before(in.Granted[0].Until) || in.Granted[0].Until.After(started.Add(sec)) {
+		t.Errorf("of a clock that was ahead: called at %s, left to those before %s", p.Turn.CalledAt, in.Granted[0].Until)
 	}
-	if !e.Granted.Until.Equal(noon) {
+	if !e.Granted[0].Until.Equal(noon) {
 		t.Error("the event given was changed")
 	}
 }

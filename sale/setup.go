@@ -31,6 +31,11 @@ var idPattern = regexp.MustCompile(`^[a-z0-9-]{1,64}$`)
 // EventID tells whether an event can have this id.
 func EventID(id string) bool { return idPattern.MatchString(id) }
 
+// Writable tells whether RFC 3339 can write a time, in whatever zone.
+func Writable(at *time.Time) bool {
+	return at == nil || at.UTC().Year() >= 1 && at.UTC().Year() <= 9998
+}
+
 const maxPrice = 1_000_000_000_000 // minor units; a whole order stays far below int64
 
 // check tells everything that is wrong with the settings, or nil. What they named
@@ -55,6 +60,12 @@ func (s *Settings) check(providers map[string]Provider, challenges []string, bef
 	add(s.Order == "draw" && s.OpensAt == nil, "opensAt", "A draw needs opensAt: people gather in the lobby until then.")
 	add(s.Order == "draw" && s.Line == "off", "line", "A draw needs a line: line must be \"auto\" or \"always\".")
 	add(s.Line != "auto" && s.Line != "always" && s.Line != "off", "line", "line must be \"auto\", \"always\" or \"off\".")
+	for _, t := range []struct {
+		field string
+		at    *time.Time
+	}{{"startsAt", s.StartsAt}, {"opensAt", s.OpensAt}, {"closesAt", s.ClosesAt}, {"presaleAt", s.PresaleAt}} {
+		add(!Writable(t.at), t.field, "%s must lie in the years 1 to 9998.", t.field)
+	}
 	add(s.OpensAt != nil && s.ClosesAt != nil && !s.OpensAt.Before(*s.ClosesAt), "closesAt", "closesAt must be after opensAt.")
 	add(s.PresaleAt != nil && (s.OpensAt == nil || !s.PresaleAt.Before(*s.OpensAt)), "presaleAt", "presaleAt must be before opensAt.")
 	add(s.PresaleAt != nil && s.Order == "draw", "presaleAt", "A draw has no presale: it draws everybody's number at the opening.")

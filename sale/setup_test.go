@@ -14,6 +14,8 @@ import (
 
 func TestSettingsAreCheckedWhole(t *testing.T) {
 	now := time.Date(2027, 3, 1, 19, 0, 0, 0, time.UTC)
+	latest := time.Date(9998, 12, 31, 23, 59, 0, 0, time.UTC)
+	far, past := time.Date(9999, 12, 31, 23, 59, 0, 0, time.FixedZone("", -3600)), time.Date(1, 1, 1, 0, 0, 0, 0, time.FixedZone("", 3600))
 	cases := []struct {
 		say   string // the setting that the refusal speaks of; "" when it is fine
 		wrong func(*sale.Settings)
@@ -44,6 +46,11 @@ func TestSettingsAreCheckedWhole(t *testing.T) {
 		{"order", func(s *sale.Settings) { s.Order = "lifo" }},
 		{"line", func(s *sale.Settings) { s.Line = "maybe" }},
 		{"closesAt", func(s *sale.Settings) { s.OpensAt, s.ClosesAt = &now, &now }},
+		{"startsAt", func(s *sale.Settings) { s.StartsAt = &far }},
+		{"opensAt", func(s *sale.Settings) { s.OpensAt = &past }},
+		{"closesAt", func(s *sale.Settings) { s.ClosesAt = &far }},
+		{"presaleAt", func(s *sale.Settings) { s.PresaleAt, s.OpensAt = &past, &now }},
+		{"", func(s *sale.Settings) { s.ClosesAt = &latest }},
 		{"prices", func(s *sale.Settings) { s.Prices = map[string]int64{"Stalls": -1} }},
 		{"prices", func(s *sale.Settings) { s.Prices = map[string]int64{"Stalls": 1_000_000_000_001} }},
 		{"prices", func(s *sale.Settings) { s.Prices = map[string]int64{"": 1} }},

@@ -60,45 +60,64 @@ func frees(r Reader, e *Event, p Place) time.Time {
 	return end
 }
 
-// Granted is what staff shortened: whoever was called before keeps the longer time,
-// to come and, once he is set aside, to come back.
+// Granted is what the rules were until staff shortened one of these times: whoever
+// was called before keeps the longer one, to come and, once he is set aside, to come
+// back.
 type Granted struct {
 	Until  time.Time `json:"until"`  // of calls
 	Pickup int       `json:"pickup"` // seconds
 	Return int       `json:"return"` // seconds
 }
 
-// grantedBy tells what a change of the rules must leave as it was: before is what an
-// earlier one left, for those to whom it still may matter.
-func grantedBy(old, now Rules, at time.Time, before *Granted) *Granted {
+// maxGranted bounds the list: the oldest two are taken together, for the best of both.
+const maxGranted = 16
+
+// grantedBy is what a change of the rules must leave as it was: before is what earlier
+// ones left. What can matter to nobody any more is dropped.
+func grantedBy(old, now Rules, at time.Time, before []Granted) []Granted {
 	if now.PickupSeconds >= old.PickupSeconds && now.ReturnSeconds >= old.ReturnSeconds {
 		return before
 	}
-	g := &Granted{Until: at, Pickup: old.PickupSeconds, Return: old.ReturnSeconds}
-	if before != nil && at.Sub(before.Until) < seconds(before.Pickup) {
-		g.Pickup = max(g.Pickup, before.Pickup)
+	last := Granted{Until: at, Pickup: old.PickupSeconds, Return: old.ReturnSeconds}
+	pickup, back := last.Pickup, last.Return
+	for _, g := range before {
+		pickup, back = max(pickup, g.Pickup), max(back, g.Return)
 	}
-	if before != nil && at.Sub(before.Until) < seconds(before.Pickup+before.Return) {
-		g.Return = max(g.Return, before.Return)
+	var all []Granted
+	for _, g := range before {
+		if at.Sub(g.Until) < seconds(pickup+back) {
+			all = append(all, g)
+		}
 	}
-	return g
+	if len(all) == maxGranted {
+		all[1].Pickup, all[1].Return = max(all[0].Pickup, all[1].Pickup), max(all[0].Return, all[1].Return)
+		all = all[1:]
+	}
+	return append(all, last)
+}
+
+// granted are the times to come and to come back, in seconds, of whoever was called
+// then: the longest that the rules have said since.
+func (e *Event) granted(called time.Time) (pickup, back int) {
+	pickup, back = e.Rules.PickupSeconds, e.Rules.ReturnSeconds
+	for _, g := range e.Granted {
+		if called.Before(g.Until) {
+			pickup, back = max(pickup, g.Pickup), max(back, g.Return)
+		}
+	}
+	return pickup, back
 }
 
 // pickup is how long a turn waits for its visitor.
 func (e *Event) pickup(called time.Time) time.Duration {
-	if g := e.Granted; g != nil && called.Before(g.Until) {
-		return seconds(max(e.Rules.PickupSeconds, g.Pickup))
-	}
-	return seconds(e.Rules.PickupSeconds)
+	pickup, _ := e.granted(called)
+	return seconds(pickup)
 }
 
 // keptUntil is when a place that was set aside ends.
 func (p Place) keptUntil(e *Event) time.Time {
-	keep := e.Rules.ReturnSeconds
-	if g := e.Granted; g != nil && p.Turn.CalledAt.Before(g.Until) {
-		keep = max(keep, g.Return)
-	}
-	return p.Turn.AsideAt.Add(seconds(keep))
+	_, back := e.granted(p.Turn.CalledAt)
+	return p.Turn.AsideAt.Add(seconds(back))
 }
 
 // place finds a visitor's place as it stands now.

@@ -158,18 +158,20 @@ func (s *Store) waitForWork() {
 	}
 }
 
+// run decides a batch, puts it on disk and lets those who wait for it go on. A panic
+// ends the program, and nobody goes on: what was not acknowledged need not be there.
 func (s *Store) run(t *tx, b *batch) {
-	defer close(b.done)
 	edge(edgeTaken)
 	for jobs := b.jobs; len(jobs) > 0; {
 		if err := s.health.get(); err != nil { // also for those who only read: the file may show what was answered as failed
 			refuse(jobs, unavailable(err))
-			return
+			break
 		}
 		n := s.decide(t, jobs)
 		s.finish(t, jobs[:n])
 		jobs = jobs[n:]
 	}
+	close(b.done)
 }
 
 // decide runs the functions that share a commit and tells how many those are:
@@ -234,6 +236,20 @@ func (s *Store) call(t *tx, fn func(sale.Tx) error) (err error) {
 	return fn(t)
 }
 
+var errRow = errors.New("something in it cannot be written down; the log says what")
+
+// writeRows writes the rows of a batch. A row that cannot be encoded is an error of the
+// commit, which then changes nothing.
+func (s *Store) writeRows(t *tx, b *bolt.Tx) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			s.log.Error("panic in a commit", "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+			err = errRow
+		}
+	}()
+	return t.writeRows(b)
+}
+
 // commit puts the batch on disk. When that fails nothing has happened in memory,
 // nor on disk, and the store stops taking writes until a probe succeeds; after a
 // failed sync it stops for good, because nobody knows what the disk kept
@@ -251,11 +267,14 @@ func (s *Store) commit(t *tx) error {
 		if err := s.noteStep(tx, t.ahead); err != nil {
 			return err
 		}
-		return t.writeRows(tx)
+		return s.writeRows(t, tx)
 	})
-	if err == nil {
+	switch {
+	case err == nil:
 		s.noted = t.ahead
 		return nil
+	case errors.Is(err, errRow): // before anything went to the file
+		return err
 	}
 	err = s.fails(err, id)
 	s.log.Error("commit failed", "error", err.Error(), "final", s.health.final())

@@ -113,7 +113,9 @@ func wallTime(text string, loc *time.Location) (*time.Time, error) {
 	if other, comesTwice := twin(t); comesTwice && other.Before(t) {
 		t = other
 	}
-	t = t.UTC()
+	if t = t.UTC(); !sale.Writable(&t) {
+		return nil, sayBad("A time must lie in the years 1 to 9998.")
+	}
 	return &t, nil
 }
 

@@ -28,18 +28,18 @@ var faults = []planted{
 		{"store/writer.go", "// maxBatch bounds", "var reply func()\n\n// maxBatch bounds"},
 		{"store/writer.go", "	edge(edgeTaken)\n", "	edge(edgeTaken)\n	reply = sync.OnceFunc(func() { close(b.done) })\n"},
 		{"store/writer.go", "	close(b.done)\n", "	reply()\n"},
-		{"store/writer.go", "	if t.dirty() {\n		edge(edgeDecided)\n", "	if s.mem.next.ordinal > 5 {\n		reply()\n	}\n	if t.dirty() {\n		edge(edgeDecided)\n"}}, "ledger|answer|linearizable"},
+		{"store/writer.go", "	if t.dirty() {\n		edge(edgeDecided)\n", "	if s.mem.next.ordinal > 5 {\n		reply()\n	}\n	if t.dirty() {\n		edge(edgeDecided)\n"}}, "ledger|tasks|answer|linearizable"},
 	{"memory changed and reply sent before the commit", []change{
 		{"store/commit.go", "	return edgeError(edgeWritten)\n", "	t.applyTo(t.memory, map[string]struct{}{})\n	return nil\n"},
 		{"store/writer.go", "// maxBatch bounds", "var reply func()\n\n// maxBatch bounds"},
 		{"store/writer.go", "	edge(edgeTaken)\n", "	edge(edgeTaken)\n	reply = sync.OnceFunc(func() { close(b.done) })\n"},
 		{"store/writer.go", "	close(b.done)\n", "	reply()\n"},
 		{"store/writer.go", "		return s.writeRows(t, tx)\n", "		s.mu.Lock()\n		err := s.writeRows(t, tx)\n		s.mu.Unlock()\n		reply()\n		return errors.Join(err, edgeError(edgeWritten))\n"},
-		{"store/commit.go", "	t.applyTo(s.mem, touched)\n", ""}}, "ledger|numbers|linearizable"},
+		{"store/commit.go", "	t.applyTo(s.mem, touched)\n", ""}}, "ledger|tasks|numbers|linearizable"},
 	{"memory changed before the commit", []change{
 		{"store/commit.go", "	return edgeError(edgeWritten)\n", "	t.applyTo(t.memory, map[string]struct{}{})\n	return nil\n"},
 		{"store/writer.go", "		return s.writeRows(t, tx)\n", "		s.mu.Lock()\n		err := s.writeRows(t, tx)\n		s.mu.Unlock()\n		return errors.Join(err, edgeError(edgeWritten))\n"},
-		{"store/commit.go", "	t.applyTo(s.mem, touched)\n", ""}}, "ledger|numbers|process"},
+		{"store/commit.go", "	t.applyTo(s.mem, touched)\n", ""}}, "ledger|tasks|numbers|process"},
 	{"journal row skipped", []change{
 		{"store/commit.go", "		if !w.gone {\n			r.put(key, encodePlace", "		if !w.gone && w.place.Number%5 > 0 {\n			r.put(key, encodePlace"}}, "ledger"},
 	{"row of a claimed turn skipped", []change{

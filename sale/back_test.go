@@ -70,16 +70,18 @@ func TestWhoComesBackIsCalledBeforeMembersAndPublic(t *testing.T) {
 	}
 }
 
+// graces lets staff change the times to come and to come back, in seconds.
+func (h *house) graces(pickup, back int) {
+	h.Helper()
+	_, err := h.ChangeEvent("boss", gala, func(s *sale.Settings) error {
+		s.Rules.PickupSeconds, s.Rules.ReturnSeconds = pickup, back
+		return nil
+	})
+	h.ok(err)
+}
+
 func TestShorterRulesTakeNothingFromWhoWasCalledOrSetAside(t *testing.T) {
 	play(t, func(s *sale.Settings) { s.Rules.MaxActive = 1 }, func(h *house) {
-		shorten := func(pickup, grace int) {
-			t.Helper()
-			_, err := h.ChangeEvent("boss", gala, func(s *sale.Settings) error {
-				s.Rules.PickupSeconds, s.Rules.ReturnSeconds = pickup, grace
-				return nil
-			})
-			h.ok(err)
-		}
 		first := h.buyer()
 		ann, bob, cem, dee := h.visitor(), h.visitor(), h.visitor(), h.visitor()
 		for _, v := range []*visitor{ann, bob, cem, dee} {
@@ -93,9 +95,9 @@ func TestShorterRulesTakeNothingFromWhoWasCalledOrSetAside(t *testing.T) {
 			h.Errorf("Ann's place is kept until %v", p.KeptUntil)
 		}
 		h.at(70 * sec)
-		shorten(30, 20)
+		h.graces(30, 20)
 		h.at(80 * sec)
-		shorten(2, 0)
+		h.graces(2, 0)
 		h.restart()
 		if p := ann.is(sale.NotEntered); !p.KeptUntil.Equal(h.began.Add(660 * sec)) {
 			h.Errorf("after the change Ann's place is kept until %v", p.KeptUntil)
@@ -126,27 +128,19 @@ func TestShorterRulesTakeNothingFromWhoWasCalledOrSetAside(t *testing.T) {
 // nobody more.
 func TestEachHasTheLongestTimeSinceHisCall(t *testing.T) {
 	play(t, func(s *sale.Settings) { oneSlot(s); s.Rules.PickupSeconds, s.Rules.ReturnSeconds = 20, 60 }, func(h *house) {
-		rules := func(pickup, grace int) {
-			t.Helper()
-			_, err := h.ChangeEvent("boss", gala, func(s *sale.Settings) error {
-				s.Rules.PickupSeconds, s.Rules.ReturnSeconds = pickup, grace
-				return nil
-			})
-			h.ok(err)
-		}
 		first := h.buyer()
 		ann, bob := h.visitor(), h.visitor()
 		ann.join()
 		bob.join()
 		h.at(5 * sec)
-		rules(2, 60)
-		rules(2, 5)
+		h.graces(2, 60)
+		h.graces(2, 5)
 		h.ok(first.leave())
 		h.at(6 * sec)
 		h.tick() // Ann is called, for 2 s
 		h.at(7 * sec)
-		rules(3, 10)
-		rules(2, 5)
+		h.graces(3, 10)
+		h.graces(2, 5)
 		h.at(9*sec - ms)
 		h.tick()
 		h.line(1, 1)
@@ -156,30 +150,22 @@ func TestEachHasTheLongestTimeSinceHisCall(t *testing.T) {
 		if p := ann.is(sale.NotEntered); !p.KeptUntil.Equal(h.began.Add(19 * sec)) {
 			h.Errorf("Ann's place is kept until %v, want 19 s", p.KeptUntil)
 		}
-		rules(2, 3)
+		h.graces(2, 3)
 		if p := ann.is(sale.NotEntered); !p.KeptUntil.Equal(h.began.Add(19 * sec)) {
 			h.Errorf("after one more change Ann's place is kept until %v", p.KeptUntil)
 		}
 	})
 	play(t, func(s *sale.Settings) { oneSlot(s); s.Rules.PickupSeconds, s.Rules.ReturnSeconds = 2, 20 }, func(h *house) {
-		rules := func(pickup, grace int) {
-			t.Helper()
-			_, err := h.ChangeEvent("boss", gala, func(s *sale.Settings) error {
-				s.Rules.PickupSeconds, s.Rules.ReturnSeconds = pickup, grace
-				return nil
-			})
-			h.ok(err)
-		}
 		first, ann := h.buyer(), h.visitor()
 		ann.join()
 		h.ok(first.leave())
 		h.tick() // Ann is called
 		h.at(1 * sec)
-		rules(2, 5)
-		rules(15, 5)
+		h.graces(2, 5)
+		h.graces(15, 5)
 		h.at(25 * sec)
 		h.tick() // she was set aside after 15 s, for 20 s
-		rules(15, 4)
+		h.graces(15, 4)
 		if p := ann.is(sale.NotEntered); !p.KeptUntil.Equal(h.began.Add(35 * sec)) {
 			h.Errorf("Ann's place is kept until %v, want 35 s", p.KeptUntil)
 		}

@@ -45,8 +45,8 @@ func (r *Refusal) say(detail string) *Refusal {
 	return &c
 }
 
-// about is the refusal with the setting of an event that it speaks of.
-func (r *Refusal) about(field string) *Refusal {
+// About is the refusal with the setting of an event that it speaks of.
+func (r *Refusal) About(field string) *Refusal {
 	c := *r
 	c.Field = field
 	return &c

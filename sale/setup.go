@@ -109,7 +109,7 @@ func badEvent(wrong []wrongSetting) error {
 			field = ""
 		}
 	}
-	return ErrBadEvent.say(strings.Join(list, " ")).about(field)
+	return ErrBadEvent.say(strings.Join(list, " ")).About(field)
 }
 
 func (r *Rules) check() (wrong []wrongSetting) {
@@ -180,10 +180,10 @@ func (o *Office) ChangeEvent(actor, id string, edit func(*Settings) error) (*Eve
 		}
 		now, line := tx.Calendar(), tx.Line(id)
 		if before.opened(now) && !e.opened(now) && line.Next > 1 {
-			return ErrPromise.say("The sale has opened and people have places. Pause it instead of opening it later.").about("opensAt")
+			return ErrPromise.say("The sale has opened and people have places. Pause it instead of opening it later.").About("opensAt")
 		}
 		if before.Presale(now) && !e.Presale(now) && !e.opened(now) && line.Next > 1 {
-			return ErrPromise.say("The presale has begun and people have places. Pause it instead of moving it.").about("presaleAt")
+			return ErrPromise.say("The presale has begun and people have places. Pause it instead of moving it.").About("presaleAt")
 		}
 		if e.Draw.Held() && !e.opened(now) && line.Next == 1 { // nobody took part, and its seed is known
 			e.Draw = newDraw()

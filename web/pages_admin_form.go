@@ -87,9 +87,7 @@ func about(field string, err error) error {
 	if !errors.As(err, &r) {
 		return err
 	}
-	c := *r
-	c.Field = field
-	return &c
+	return r.About(field)
 }
 
 // wallTime reads a local time of the house. An hour that the change to summer
